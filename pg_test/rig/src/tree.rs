@@ -1,0 +1,192 @@
+//! The private copy of the PostgreSQL installation.
+//!
+//! PostgreSQL finds its files relative to its own program, so a copy of the programs beside
+//! directories full of links is a whole installation. The extension goes into the copy, and the
+//! system's directories are only ever read.
+
+use crate::home::{self, make_dir};
+use crate::install;
+use crate::pg_config::PgConfig;
+use anyhow::{Context, Result};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Files of ours are never linked: a link would lead an installation into the system's directory.
+const OURS: &str = "pg_lease";
+const STAMP: &str = "copied-from";
+
+/// A private installation.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// The installation that this one is a copy of.
+    pub origin: PgConfig,
+    /// The copy.
+    pub own: PgConfig,
+    pub root: PathBuf,
+}
+
+impl Tree {
+    /// The tree with the extension as the sources are now: copied, built and installed if need be.
+    /// Looks once in the life of a process.
+    pub fn ready() -> Result<&'static Self> {
+        static READY: OnceLock<Tree> = OnceLock::new();
+        if let Some(tree) = READY.get() {
+            return Ok(tree);
+        }
+        let tree = Self::ensure()?;
+        install::ensure(&tree)?;
+        Ok(READY.get_or_init(|| tree))
+    }
+
+    /// The tree alone, without the extension.
+    pub fn ensure() -> Result<Self> {
+        let origin = PgConfig::chosen()?;
+        let root = home::ensure()?.join(origin.feature()?);
+        let _lock = home::lock("tree.lock")?;
+        let layout = Layout::of(&origin, &root)?;
+        let stamp = stamp(&origin)?;
+        if fs::read_to_string(root.join(STAMP)).ok().as_deref() != Some(&stamp) {
+            eprintln!(
+                "rig: copying {} to {}",
+                origin.bin.display(),
+                root.display()
+            );
+            layout.copy(&origin)?;
+            fs::write(root.join(STAMP), stamp)?;
+        }
+        let own = PgConfig::ask(&layout.bin.join("pg_config"))?;
+        Ok(Self { origin, own, root })
+    }
+
+    /// The path of one of the tree's programs.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.own.bin.join(name)
+    }
+}
+
+/// Where an installation's directories come to lie in the tree.
+struct Layout {
+    bin: PathBuf,
+    lib: PathBuf,
+    pkglib: PathBuf,
+    share: PathBuf,
+    include: PathBuf,
+}
+
+impl Layout {
+    fn of(origin: &PgConfig, root: &Path) -> Result<Self> {
+        let dirs = [
+            &origin.bin,
+            &origin.pkglib,
+            &origin.share,
+            &origin.include_server,
+        ];
+        let prefix = common_prefix(&dirs);
+        let inside = |dir: &Path| -> Result<PathBuf> {
+            let rest = dir.strip_prefix(&prefix);
+            Ok(root.join(rest.with_context(|| format!("{} lies elsewhere", dir.display()))?))
+        };
+        Ok(Self {
+            bin: inside(&origin.bin)?,
+            lib: inside(&origin.lib).unwrap_or_else(|_| root.join("lib")),
+            pkglib: inside(&origin.pkglib)?,
+            share: inside(&origin.share)?,
+            include: inside(&origin.include_server)?,
+        })
+    }
+
+    fn copy(&self, origin: &PgConfig) -> Result<()> {
+        copy_programs(&origin.bin, &self.bin)?;
+        link_entries(&origin.pkglib, &self.pkglib)?;
+        let extension = Path::new("extension");
+        make_dir(&self.share.join(extension))?;
+        link_entries(&origin.share, &self.share)?;
+        link_entries(&origin.share.join(extension), &self.share.join(extension))?;
+        link_entries(&origin.include_server, &self.include)?;
+        if !origin.lib.starts_with("/usr") {
+            link_entries(&origin.lib, &self.lib)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a copy was made from. The size and time of `postgres` tell a minor update.
+fn stamp(origin: &PgConfig) -> Result<String> {
+    let server = origin.bin.join("postgres");
+    let found = fs::metadata(&server).with_context(|| format!("no {}", server.display()))?;
+    Ok(format!(
+        "{}\n{:?}\n{:?}\n",
+        origin.version,
+        origin.program,
+        found.modified()?
+    ))
+}
+
+fn common_prefix(dirs: &[&PathBuf]) -> PathBuf {
+    let shared = |dir: &&PathBuf, prefix: &Path| dir.starts_with(prefix);
+    let first: Vec<Component> = dirs
+        .first()
+        .map(|d| d.components().collect())
+        .unwrap_or_default();
+    let lengths = (0..=first.len())
+        .rev()
+        .map(|n| first.iter().take(n).collect::<PathBuf>());
+    lengths
+        .into_iter()
+        .find(|p| dirs.iter().all(|d| shared(d, p)))
+        .unwrap_or_default()
+}
+
+/// Copies: a program finds its installation by its own path with links resolved.
+fn copy_programs(from: &Path, to: &Path) -> Result<()> {
+    make_dir(to)?;
+    for entry in entries(from)? {
+        let target = to.join(entry.file_name().context("a program without a name")?);
+        let _ = fs::remove_file(&target);
+        if entry.is_file() {
+            fs::copy(&entry, &target).with_context(|| format!("copying {}", entry.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Links each entry of `from` into the real directory `to`, except what is ours or already there
+/// as a real directory.
+fn link_entries(from: &Path, to: &Path) -> Result<()> {
+    make_dir(to)?;
+    for entry in entries(from)? {
+        let name = entry.file_name().context("an entry without a name")?;
+        let target = to.join(name);
+        if name.to_string_lossy().starts_with(OURS) || is_real_dir(&target) {
+            continue;
+        }
+        let _ = fs::remove_file(&target);
+        symlink(&entry, &target).with_context(|| format!("linking {}", target.display()))?;
+    }
+    Ok(())
+}
+
+fn is_real_dir(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
+    let read = fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
+    Ok(read
+        .map(|entry| entry.map(|e| e.path()))
+        .collect::<std::io::Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_of_a_debian_installation_is_usr() {
+        let bin = PathBuf::from("/usr/lib/postgresql/15/bin");
+        let share = PathBuf::from("/usr/share/postgresql/15");
+        assert_eq!(common_prefix(&[&bin, &share]), PathBuf::from("/usr"));
+    }
+}
