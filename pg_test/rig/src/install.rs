@@ -1,6 +1,7 @@
 //! Building the extension into the tree, when its sources have changed.
 
 use crate::home;
+use crate::pg_config::PgConfig;
 use crate::tree::Tree;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -29,50 +30,48 @@ pub fn ensure(tree: &Tree) -> Result<()> {
         return Ok(());
     }
     let _ = fs::remove_file(&stamp);
-    write_pgrx_config(tree)?;
-    build(tree)?;
+    write_pgrx_config(&tree.origin)?;
+    into(&tree.own)?;
     fs::write(&stamp, sources)?;
     Ok(())
 }
 
 /// pgrx's settings: which PostgreSQL to make bindings for. The original one, because a change of
 /// this file makes pgrx build everything anew, and the tree may be removed at any time.
-pub fn write_pgrx_config(tree: &Tree) -> Result<()> {
+pub fn write_pgrx_config(origin: &PgConfig) -> Result<()> {
     let dir = pgrx_home()?;
     fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    let line = format!("{} = {:?}", tree.origin.feature()?, tree.origin.program);
     let path = dir.join("config.toml");
     let old = fs::read_to_string(&path).unwrap_or_default();
-    let key = tree.origin.feature()?;
-    let mut lines: Vec<&str> = old.lines().filter(|l| l.starts_with("pg")).collect();
-    lines.retain(|l| !l.starts_with(&key));
-    lines.push(&line);
+    let feature = origin.feature()?;
+    let others = old
+        .lines()
+        .filter(|l| l.starts_with("pg") && !l.starts_with(&feature));
+    let mut lines: Vec<String> = others.map(str::to_owned).collect();
+    lines.push(format!("{feature} = {:?}", origin.program));
     lines.sort_unstable();
     let new = format!("[configs]\n{}\n", lines.join("\n"));
     if new != old {
-        fs::write(&path, new)?;
+        fs::write(&path, new).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
 
-fn pgrx_home() -> Result<PathBuf> {
-    Ok(home::target()?.join("pgrx"))
-}
-
-fn build(tree: &Tree) -> Result<()> {
+/// Builds the extension and installs it into a PostgreSQL.
+pub fn into(postgres: &PgConfig) -> Result<()> {
     eprintln!(
-        "rig: building pg_lease for {} and installing it privately",
-        tree.origin.version
+        "rig: building pg_lease and installing it into {}",
+        postgres.pkglib.display()
     );
     let began = SystemTime::now();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", r#"umask 022; exec "$@" >&2"#, "install"]);
     command.args(["cargo", "pgrx", "install", "--release", "--pg-config"]);
     command
-        .arg(tree.program("pg_config"))
+        .arg(&postgres.program)
         .args(["--no-default-features", "--features"]);
     command
-        .arg(tree.origin.feature()?)
+        .arg(postgres.feature()?)
         .current_dir(home::checkout()?)
         .stdin(Stdio::null());
     let status = with_tools(&mut command)?
@@ -81,7 +80,11 @@ fn build(tree: &Tree) -> Result<()> {
     if !status.success() {
         bail!("the extension did not build ({status})");
     }
-    remove_older(&tree.own.share.join("extension"), began)
+    remove_older(&postgres.share.join("extension"), began)
+}
+
+fn pgrx_home() -> Result<PathBuf> {
+    Ok(home::target()?.join("pgrx"))
 }
 
 /// Gives a command our tools and pgrx's settings, and takes from it what `cargo run` told us

@@ -6,6 +6,8 @@ mod cluster;
 mod standby;
 
 pub use builder::Builder;
+pub use client::quoted;
+pub use cluster::clean_environment;
 
 use crate::port::Port;
 use crate::process;

@@ -1,0 +1,173 @@
+//! What a machine needs to build and test, and getting what is missing.
+
+use super::cargo;
+use anyhow::{Context, Result, bail};
+use rig::pg_config::{PgConfig, chosen_program, wanted_major};
+use rig::user::our_uid;
+use rig::{home, install};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Installing must not start anything, nor make a cluster of the system's: it is not ours. What
+/// is put in the way of that is taken away again, and an existing installation is left as it is.
+const APT: &str = r#"
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+policy=/usr/sbin/policy-rc.d
+snippet=/etc/postgresql-common/createcluster.d/pg_lease-build.conf
+made=
+cleanup() { [ -z "$made" ] || rm -f $made; }
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+if [ ! -e "$policy" ]; then
+    made="$policy"
+    printf '#!/bin/sh\nexit 101\n' > "$policy"
+    chmod 755 "$policy"
+fi
+apt-get update
+if ! dpkg-query -W postgresql-common > /dev/null 2>&1; then
+    apt-get install -y --no-install-recommends postgresql-common
+fi
+if [ -z "$(ls /etc/postgresql 2> /dev/null)" ] && [ ! -e "$snippet" ]; then
+    made="$made $snippet"
+    mkdir -p "${snippet%/*}"
+    echo 'create_main_cluster = false' > "$snippet"
+fi
+apt-get install -y --no-install-recommends "$@"
+"#;
+
+/// Installs what is missing, and writes pgrx's settings. Quick when nothing is missing.
+pub fn install_missing() -> Result<()> {
+    let missing = missing_packages()?;
+    if !missing.is_empty() {
+        install_packages(&missing)?;
+    }
+    install_cargo_pgrx()?;
+    install::write_pgrx_config(&PgConfig::chosen()?)
+}
+
+fn missing_packages() -> Result<Vec<String>> {
+    let mut missing = Vec::new();
+    missing.extend(missing_postgres()?);
+    if !has_libclang() {
+        missing.extend(["libclang-dev".into(), "clang".into()]);
+    }
+    if !on_path("pgbouncer") && !Path::new("/usr/sbin/pgbouncer").exists() {
+        missing.push("pgbouncer".into());
+    }
+    Ok(missing)
+}
+
+fn missing_postgres() -> Result<Vec<String>> {
+    let program = chosen_program();
+    let major = wanted_major();
+    let server = program.with_file_name("postgres");
+    if server.is_file() && program.is_file() && has_headers(&program) {
+        return Ok(Vec::new());
+    }
+    if std::env::var_os("PG_CONFIG").is_some() {
+        bail!(
+            "{} is not a PostgreSQL with a server and its headers",
+            program.display()
+        );
+    }
+    Ok(vec![
+        format!("postgresql-{major}"),
+        format!("postgresql-server-dev-{major}"),
+    ])
+}
+
+fn has_headers(program: &Path) -> bool {
+    let asked = PgConfig::ask(program);
+    asked.is_ok_and(|found| found.include_server.join("postgres.h").is_file())
+}
+
+/// bindgen, inside pgrx, loads this library.
+fn has_libclang() -> bool {
+    if std::env::var_os("LIBCLANG_PATH").is_some() {
+        return true;
+    }
+    let llvm = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let llvm = llvm.map(|entry| entry.path().join("lib"));
+    let places = llvm.chain([
+        "/usr/lib64".into(),
+        "/usr/lib".into(),
+        "/usr/local/lib".into(),
+    ]);
+    places
+        .flat_map(fs::read_dir)
+        .flatten()
+        .flatten()
+        .any(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            name.starts_with("libclang.so") || name.starts_with("libclang-")
+        })
+}
+
+fn install_packages(missing: &[String]) -> Result<()> {
+    let names = missing.join(" ");
+    if !our_uid().is_root() || !on_path("apt-get") {
+        bail!("these Debian packages are missing: {names}\n  sudo apt-get install {names}");
+    }
+    eprintln!("rig: installing {names}");
+    let mut apt = Command::new("/bin/sh");
+    apt.args(["-c", APT, "apt"])
+        .args(missing)
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr());
+    let status = apt.status().context("cannot run a shell")?;
+    if !status.success() {
+        bail!("installing {names} failed ({status})");
+    }
+    Ok(())
+}
+
+/// cargo-pgrx must be of pgrx's version. One on the PATH is used; otherwise it goes under target/.
+fn install_cargo_pgrx() -> Result<()> {
+    let version = pgrx_version()?;
+    let asked = cargo(&["pgrx", "--version"])?
+        .stderr(Stdio::null())
+        .output();
+    let found = asked.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    if found.is_ok_and(|found| found.ends_with(&format!(" {version}"))) {
+        return Ok(());
+    }
+    eprintln!("rig: installing cargo-pgrx {version} under target/tools (about 4 minutes)");
+    let root = home::target()?.join("tools").display().to_string();
+    let arguments = [
+        "install",
+        "--locked",
+        "cargo-pgrx",
+        "--version",
+        &version,
+        "--root",
+        &root,
+    ];
+    let status = cargo(&arguments)?.stdout(std::io::stderr()).status()?;
+    if !status.success() {
+        bail!("cargo install cargo-pgrx failed ({status})");
+    }
+    Ok(())
+}
+
+/// The version of pgrx that Cargo.lock holds.
+fn pgrx_version() -> Result<String> {
+    let lock = fs::read_to_string(home::checkout()?.join("Cargo.lock"))?;
+    let mut lines = lock
+        .lines()
+        .skip_while(|line| *line != r#"name = "pgrx""#)
+        .skip(1);
+    let version = lines
+        .next()
+        .and_then(|line| line.strip_prefix("version = "));
+    Ok(version
+        .context("Cargo.lock has no pgrx")?
+        .trim_matches('"')
+        .to_owned())
+}
+
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
