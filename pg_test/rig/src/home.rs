@@ -7,13 +7,16 @@
 
 use crate::user::{RunAs, our_uid};
 use anyhow::{Context, Result, bail};
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// A socket's path must stay below 107 bytes; names below the home need up to 55 of them.
 const LONGEST_HOME: usize = 48;
 const SHARED: &str = "/tmp";
+/// How long to wait for a lock before saying so.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// The root of the checkout: the directory that holds `pg_lease.control`.
 ///
@@ -63,14 +66,21 @@ pub fn ensure() -> Result<PathBuf> {
     home.canonicalize().context("the home directory is gone")
 }
 
-/// Takes the lock `name` of this home, waiting for whoever has it. Dropping the file frees it.
+/// Takes the lock `name` of this home, waiting for whoever has it, and saying so when it takes
+/// long. Dropping the file frees it.
 pub fn lock(name: &str) -> Result<File> {
     let path = ensure()?.join(name);
     let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    if file.try_lock().is_err() {
-        eprintln!("rig: waiting for another rig of this checkout ({name})");
-        file.lock()
-            .with_context(|| format!("cannot lock {}", path.display()))?;
+    let mut silent = Some(Instant::now());
+    while let Err(error) = file.try_lock() {
+        if let TryLockError::Error(error) = error {
+            return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+        }
+        if silent.is_some_and(|began| began.elapsed() > SILENCE) {
+            eprintln!("rig: waiting for another rig of this checkout ({name})");
+            silent = None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
     Ok(file)
 }
