@@ -3,7 +3,7 @@
 use super::tally::Tally;
 use anyhow::{Context, Result, bail};
 use rig::server::clean_environment;
-use rig::{Server, home};
+use rig::{Server, home, process};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -188,6 +188,17 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes what interrupted drivers left.
+fn sweep(outputs: &Path) {
+    for entry in fs::read_dir(outputs).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let maker = name.rsplit_once('-').and_then(|(_, pid)| pid.parse().ok());
+        if maker.is_some_and(|pid| !process::alive(pid)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
