@@ -171,9 +171,9 @@ struct Output(PathBuf);
 
 impl Output {
     fn make(kind: &str) -> Result<Self> {
-        let dir = home::target()?
-            .join("test")
-            .join(format!("{kind}-{}", std::process::id()));
+        let outputs = home::target()?.join("test");
+        sweep(&outputs);
+        let dir = outputs.join(format!("{kind}-{}", std::process::id()));
         fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         Ok(Self(dir))
     }
