@@ -1,0 +1,14 @@
+-- One clock, the database's.
+
+CREATE FUNCTION compute_now() RETURNS timestamptz
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_now';
+COMMENT ON FUNCTION compute_now() IS
+    'The clock that leases are judged by: the server''s, read at the call, plus pg_lease.clock_offset.';
+
+CREATE FUNCTION lease_clock_skew(client_now timestamptz) RETURNS interval
+    LANGUAGE c VOLATILE PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_clock_skew';
+COMMENT ON FUNCTION lease_clock_skew(timestamptz) IS
+    'How far client_now is ahead of the database''s clock (negative: behind). More than '
+    'pg_lease.max_clock_skew also raises a WARNING. Raises 22004 for NULL, 22023 for infinity.';

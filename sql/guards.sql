@@ -1,0 +1,68 @@
+-- Guards: triggers that ask the fence before a table is written.
+
+CREATE FUNCTION lease.guard_writes() RETURNS trigger
+    LANGUAGE c VOLATILE PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_guard_writes';
+COMMENT ON FUNCTION lease.guard_writes() IS
+    'The trigger of a guarded table. Attach it with lease_guard only. Raises 55000 for a writer whose '
+    'token is missing, stale or ended, 39P01 when it was attached by hand in a wrong way.';
+
+CREATE FUNCTION lease_guard(
+    relation regclass, lease text, mode text DEFAULT 'current', always boolean DEFAULT true,
+    OUT guarded regclass, OUT guard text)
+    RETURNS SETOF record
+    LANGUAGE c VOLATILE PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_guard';
+REVOKE ALL ON FUNCTION lease_guard(regclass, text, text, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION lease_guard(regclass, text, text, boolean) IS
+    'From now on the table, its partitions and its inheritance children, present and later, refuse '
+    'every writer that does not present a good token of the lease. mode: current, live or newest. '
+    'always: fires under session_replication_role = replica too. Returns a row per table of the tree: '
+    'guard created, or kept because it was there. Raises 42501 unless the caller owns every table of '
+    'the tree, 42809 for what cannot be guarded (foreign tables, views, tables with INSTEAD rules, '
+    'targets of a subscription), 42710 for a guard of the same lease in another mode, 42P01 for an '
+    'unknown table, 22023 and 22004 for bad arguments.';
+
+CREATE FUNCTION lease_unguard(relation regclass, lease text DEFAULT NULL) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_unguard';
+REVOKE ALL ON FUNCTION lease_unguard(regclass, text) FROM PUBLIC;
+COMMENT ON FUNCTION lease_unguard(regclass, text) IS
+    'Takes the guards of a lease, or all guards, off a table and its tree; returns how many triggers '
+    'went. Raises 42704 where there is none, 55000 for a table that is guarded through its parent, '
+    '42501 unless the caller owns the table.';
+
+CREATE FUNCTION lease.cover(relation oid) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_cover';
+REVOKE ALL ON FUNCTION lease.cover(oid) FROM PUBLIC;
+COMMENT ON FUNCTION lease.cover(oid) IS
+    'Gives a table the guards of its parents, and its children its own. Raises 42809 for a foreign '
+    'table under a guarded parent. Called by the event trigger pg_lease_cover.';
+
+CREATE FUNCTION lease.home() RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_home';
+COMMENT ON FUNCTION lease.home() IS
+    'Hash of this database: leases granted under another one are void here.';
+
+CREATE FUNCTION lease.cover_changed_tables() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    changed pg_catalog.oid;
+BEGIN
+    FOR changed IN
+        SELECT DISTINCT c.objid
+        FROM pg_catalog.pg_event_trigger_ddl_commands() AS c
+        WHERE c.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+          AND c.object_type OPERATOR(pg_catalog.=) ANY ('{table,foreign table}'::pg_catalog.text[])
+    LOOP
+        PERFORM lease.cover(changed);
+    END LOOP;
+END
+$$;
+REVOKE ALL ON FUNCTION lease.cover_changed_tables() FROM PUBLIC;
+COMMENT ON FUNCTION lease.cover_changed_tables() IS
+    'Covers partitions and inheritance children that are created or attached after their parent '
+    'was guarded.';

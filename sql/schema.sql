@@ -1,0 +1,87 @@
+-- The tables and the mint. Nobody but the extension's owner touches them: the functions do.
+
+CREATE SCHEMA lease;
+GRANT USAGE ON SCHEMA lease TO PUBLIC;
+
+-- One row per lease name; the row outlives every owner. The fixed-width columns come first, so that
+-- the guard reads them without unpacking the row. No index but the primary key: a renewal changes
+-- expires_at only and stays a heap-only update.
+CREATE TABLE lease.lease (
+    token        bigint      NOT NULL,
+    expires_at   timestamptz NOT NULL,
+    since        timestamptz NOT NULL,
+    acquisitions bigint      NOT NULL,
+    home         bigint      NOT NULL,
+    ttl_ms       integer     NOT NULL,
+    name         text COLLATE "C" NOT NULL,
+    owner        text COLLATE "C",
+    CONSTRAINT lease_pkey PRIMARY KEY (name)
+) WITH (fillfactor = 50, vacuum_truncate = false,
+        autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+REVOKE ALL ON TABLE lease.lease FROM PUBLIC;
+
+COMMENT ON TABLE lease.lease IS
+    'One row per lease: who may do the job now, until when, under which token.';
+COMMENT ON COLUMN lease.lease.token IS
+    'The newest token of this lease. It is good while owner is not null and home is this database''s.';
+COMMENT ON COLUMN lease.lease.expires_at IS
+    'From here on somebody else may take the lease. -infinity after a release.';
+COMMENT ON COLUMN lease.lease.since IS 'When ownership last changed.';
+COMMENT ON COLUMN lease.lease.acquisitions IS 'How often a token was granted under this name.';
+COMMENT ON COLUMN lease.lease.home IS
+    'Hash of the database in which the token was granted: in any other database the lease is void.';
+COMMENT ON COLUMN lease.lease.ttl_ms IS
+    'The ttl last asked for, in milliseconds: no expiry can be further away than this.';
+COMMENT ON COLUMN lease.lease.name IS 'Matches ^[A-Za-z0-9._:@/-]{1,200}$.';
+COMMENT ON COLUMN lease.lease.owner IS
+    'One incarnation of a process, compared exactly. Null after a release.';
+
+-- The newest token that this database has obeyed, for guards in mode newest (Galewatch's shards).
+CREATE TABLE lease.fence (
+    token     bigint      NOT NULL,
+    raised_at timestamptz NOT NULL,
+    name      text COLLATE "C" NOT NULL,
+    CONSTRAINT fence_pkey PRIMARY KEY (name)
+) WITH (fillfactor = 50, vacuum_truncate = false);
+REVOKE ALL ON TABLE lease.fence FROM PUBLIC;
+
+COMMENT ON TABLE lease.fence IS
+    'The newest token that this database has obeyed for a lease that is granted elsewhere.';
+
+-- The mint. Sequences are used as cells that no rollback takes back and no open transaction locks.
+CREATE SEQUENCE lease.token AS bigint CACHE 1 NO CYCLE;
+CREATE SEQUENCE lease.seal AS bigint MINVALUE 0 START 0;
+CREATE SEQUENCE lease.incarnations AS bigint CACHE 1;
+REVOKE ALL ON SEQUENCE lease.token, lease.seal, lease.incarnations FROM PUBLIC;
+
+COMMENT ON SEQUENCE lease.token IS
+    'All tokens of all leases. Each incarnation of the database starts it at the present microsecond.';
+COMMENT ON SEQUENCE lease.seal IS
+    'Hash of the incarnation for which lease.token was started; another value means: start again.';
+COMMENT ON SEQUENCE lease.incarnations IS 'How often lease.token was started.';
+
+-- Tables of an extension are left out of dumps unless they are named here. The sequences stay out:
+-- a restored database is a new incarnation and starts its own.
+SELECT pg_catalog.pg_extension_config_dump('lease.lease', '');
+SELECT pg_catalog.pg_extension_config_dump('lease.fence', '');
+
+-- What every lease function answers.
+CREATE TYPE lease.answer AS (
+    name        text,
+    acquired    boolean,
+    status      text,
+    owner       text,
+    token       bigint,
+    expires_at  timestamptz,
+    now         timestamptz,
+    renew_after interval,
+    stop_after  interval
+);
+COMMENT ON TYPE lease.answer IS
+    'acquired: the caller holds the lease. status: granted, renewed, held, busy, lost, released, '
+    'not_held. token: null unless acquired. owner, expires_at: the holder''s. now: the database''s '
+    'clock. renew_after, stop_after: durations from now, to renew and, if that failed, to stop.';
+
+-- Both have a last value from the start.
+SELECT pg_catalog.setval('lease.token', 1);
+SELECT pg_catalog.setval('lease.seal', 0);

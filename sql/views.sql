@@ -1,0 +1,49 @@
+-- What people look at.
+
+CREATE VIEW lease.status AS
+SELECT l.name,
+       CASE WHEN l.owner IS NULL THEN 'free'
+            WHEN l.home OPERATOR(pg_catalog.<>) h.home THEN 'void'
+            WHEN l.expires_at OPERATOR(pg_catalog.>) n.now THEN 'held'
+            ELSE 'expired' END AS state,
+       l.owner,
+       l.token,
+       l.acquisitions,
+       l.expires_at,
+       CASE WHEN l.expires_at OPERATOR(pg_catalog.>) n.now
+            THEN l.expires_at OPERATOR(pg_catalog.-) n.now END AS remaining,
+       l.since
+FROM lease.lease AS l
+CROSS JOIN (SELECT @extschema@.compute_now() AS now OFFSET 0) AS n
+CROSS JOIN (SELECT lease.home() AS home OFFSET 0) AS h;
+REVOKE ALL ON TABLE lease.status FROM PUBLIC;
+GRANT SELECT ON TABLE lease.status TO pg_monitor;
+COMMENT ON VIEW lease.status IS
+    'Every lease: state is held, expired (nobody took it yet: its holder''s writes still pass), free '
+    '(released) or void (granted in another copy of this database). remaining: time to the expiry. '
+    'since: when ownership last changed.';
+
+CREATE VIEW lease.guards AS
+SELECT t.tgrelid::pg_catalog.regclass AS relation,
+       pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1) AS lease,
+       pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2) AS mode,
+       CASE t.tgenabled WHEN 'A' THEN 'always' WHEN 'O' THEN 'origin'
+                        WHEN 'R' THEN 'replica' ELSE 'disabled' END AS enabled,
+       t.tgname AS trigger
+FROM pg_catalog.pg_trigger AS t
+WHERE t.tgfoid OPERATOR(pg_catalog.=) 'lease.guard_writes()'::pg_catalog.regprocedure::pg_catalog.oid;
+REVOKE ALL ON TABLE lease.guards FROM PUBLIC;
+GRANT SELECT ON TABLE lease.guards TO PUBLIC;
+COMMENT ON VIEW lease.guards IS
+    'Every guard, read from the triggers themselves: enabled is always, origin (off under '
+    'session_replication_role = replica), replica or disabled.';
+
+-- Last of all, so that it does not fire for the statements of this script.
+CREATE EVENT TRIGGER pg_lease_cover ON ddl_command_end
+    WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE', 'CREATE FOREIGN TABLE', 'ALTER FOREIGN TABLE',
+                 'IMPORT FOREIGN SCHEMA', 'CREATE SCHEMA')
+    EXECUTE FUNCTION lease.cover_changed_tables();
+ALTER EVENT TRIGGER pg_lease_cover ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER pg_lease_cover IS
+    'Guards what is created under, or attached to, a guarded table. Dropping or detaching is the '
+    'table owner''s and is not fenced.';

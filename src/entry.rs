@@ -1,0 +1,32 @@
+//! Which C symbol of sql/*.sql is which function, and what happens when the library is loaded.
+
+use crate::{clock, fence, lease, pg};
+
+crate::sql_functions! {
+    pg_lease_now, pg_finfo_pg_lease_now => clock::compute_now;
+    pg_lease_clock_skew, pg_finfo_pg_lease_clock_skew => clock::clock_skew;
+    pg_lease_acquire, pg_finfo_pg_lease_acquire => lease::acquire::acquire;
+    pg_lease_acquire_many, pg_finfo_pg_lease_acquire_many => lease::acquire::acquire_many;
+    pg_lease_renew, pg_finfo_pg_lease_renew => lease::renew::renew;
+    pg_lease_renew_many, pg_finfo_pg_lease_renew_many => lease::renew::renew_many;
+    pg_lease_release, pg_finfo_pg_lease_release => lease::release::release;
+    pg_lease_takeover, pg_finfo_pg_lease_takeover => lease::takeover::takeover;
+    pg_lease_drop, pg_finfo_pg_lease_drop => lease::drop::drop_lease;
+    pg_lease_void_all, pg_finfo_pg_lease_void_all => lease::drop::void_all;
+    pg_lease_home, pg_finfo_pg_lease_home => lease::home;
+    pg_lease_fence_check, pg_finfo_pg_lease_fence_check => fence::check::fence_check;
+    pg_lease_fence_raise, pg_finfo_pg_lease_fence_raise => fence::newest::fence_raise;
+    pg_lease_guard_writes, pg_finfo_pg_lease_guard_writes => fence::guard::guard_writes;
+    pg_lease_guard, pg_finfo_pg_lease_guard => fence::attach::guard;
+    pg_lease_unguard, pg_finfo_pg_lease_unguard => fence::attach::unguard;
+    pg_lease_cover, pg_finfo_pg_lease_cover => fence::attach::cover;
+}
+
+/// Called by the server when it loads the library.
+#[allow(non_snake_case)]
+#[pgrx::pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    pg::settings::define();
+    pg::catalog::watch();
+    pg::xact::register(fence::commit::HOOKS);
+}

@@ -1,0 +1,118 @@
+//! The check at the statement: with the newest state, whatever the transaction's snapshot is, and
+//! without any lock that a renewal or a takeover would wait for.
+
+use super::transaction::{self, Rule};
+use super::{commit, newest};
+use crate::lease::{fact, lease_argument};
+use crate::pg::call::Args;
+use crate::pg::key::Key;
+use crate::pg::locks::{self, Class, Tag};
+use crate::pg::rows::{self, LeaseRow};
+use crate::pg::{clock, identity};
+use crate::rules::fence::{Fence, Mode, Verdict, judge};
+use crate::rules::refusal::{self, Refusal, Result};
+use std::rc::Rc;
+
+/// lease_fence_check.
+pub fn fence_check(args: &Args) -> Result<()> {
+    let key = lease_argument(args, 0)?;
+    let token = args.bigint(1, "token")?;
+    let mode = Mode::parse(args.text(2, "mode")?)?;
+    if token <= 0 {
+        return Err(refusal::bad_token(token));
+    }
+    check(&key, token, mode)?;
+    transaction::declare(&key, token);
+    Ok(())
+}
+
+/// Refuses unless the token is good now; otherwise the commit depends on it.
+pub fn check(key: &Rc<Key>, token: i64, mode: Mode) -> Result<()> {
+    let rule = match mode {
+        Mode::Current => Rule::Current,
+        Mode::Live => Rule::Live,
+        Mode::Newest => Rule::Newest,
+    };
+    if transaction::answers_for(key, token, rule) {
+        return Ok(());
+    }
+    if identity::in_recovery() {
+        return Err(refusal::standby_check(&key.name));
+    }
+    match rule {
+        Rule::Newest => newest::obey(key, token)?,
+        Rule::Current | Rule::Live => confirm(key, token, rule == Rule::Live)?,
+    }
+    if identity::keeps_snapshot() && transaction::was_granted_here(key, token) {
+        return Err(refusal::granted_in_this_snapshot(&key.name, token));
+    }
+    show_presence(key, token, rule);
+    transaction::answer_for(key, token, rule);
+    if transaction::is_deciding() {
+        commit::decide_last()?;
+    }
+    Ok(())
+}
+
+/// More presence locks than this would crowd the server's lock table.
+const MOST_PRESENCES: usize = commit::MOST_SINGLE_LOCKS;
+
+/// Lets others see in pg_locks that this transaction is in the middle of work under the token.
+fn show_presence(key: &Key, token: i64, rule: Rule) {
+    if transaction::entries() < MOST_PRESENCES {
+        locks::try_lock(Tag::of(class(rule), key.hash, token), locks::PRESENCE);
+    }
+}
+
+pub fn class(rule: Rule) -> Class {
+    match rule {
+        Rule::Newest => Class::Newest,
+        Rule::Current | Rule::Live => Class::Fence,
+    }
+}
+
+/// Refuses unless the lease's row says that the token is good.
+pub fn confirm(key: &Key, token: i64, live: bool) -> Result<()> {
+    let fence = rows::lease_fence(key, identity::home());
+    match judge(fence.as_ref(), token, live, clock::now) {
+        Verdict::Good => Ok(()),
+        verdict => Err(explain(key, token, verdict)),
+    }
+}
+
+fn explain(key: &Key, token: i64, verdict: Verdict) -> Refusal {
+    let row = rows::lease(key);
+    let lost = |row: Option<&LeaseRow>| refusal::lost(&key.name, token, &fact(row));
+    match (verdict, &row) {
+        (Verdict::Unknown, _) | (_, None) => refusal::never_granted(&key.name, token),
+        (Verdict::Expired, Some(row)) => {
+            refusal::expired(&key.name, token, &clock::shown(row.expires_at))
+        }
+        (Verdict::Stale, Some(row)) if row.token < token => {
+            refusal::never_granted(&key.name, token).detail(fact(Some(row)))
+        }
+        (_, row) => lost(row.as_ref()),
+    }
+}
+
+/// Decides this transaction's own entries for a lease whose token it is about to end. The row is
+/// locked, and so is the token, so that what is true now is true at the commit.
+pub fn settle(key: &Key, row: &LeaseRow) -> Result<()> {
+    let fence = Fence {
+        token: row.token,
+        expires_at: row.expires_at,
+        owned: row.owner.is_some(),
+        void: row.home != identity::home(),
+    };
+    for at in 0..transaction::entries() {
+        let Some(entry) = transaction::unsettled(at) else { continue };
+        if *entry.key != *key || entry.rule == Rule::Newest {
+            continue;
+        }
+        match judge(Some(&fence), entry.token, entry.rule == Rule::Live, clock::now) {
+            Verdict::Good => transaction::settle(at),
+            verdict => return Err(explain(key, entry.token, verdict)),
+        }
+    }
+    Ok(())
+}

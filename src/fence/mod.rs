@@ -1,0 +1,9 @@
+//! The fence: look early, decide at commit.
+
+pub mod attach;
+pub mod check;
+pub mod commit;
+pub mod guard;
+pub mod newest;
+pub mod presented;
+pub mod transaction;

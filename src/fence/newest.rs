@@ -1,0 +1,93 @@
+//! Mode newest: the lease lives on another server, and this database remembers the highest token
+//! that it has obeyed (Galewatch's mover_fence).
+
+use super::transaction;
+use crate::lease::{check_writable, lease_argument, wait_ms};
+use crate::pg::call::Args;
+use crate::pg::key::Key;
+use crate::pg::locks::{self, Class, Tag};
+use crate::pg::{clock, identity, role, rows};
+use crate::rules::fence::{Standing, standing};
+use crate::rules::refusal::{self, Result};
+use crate::rules::time::{MINT_EPOCH, is_from_the_future};
+use std::rc::Rc;
+
+/// lease_fence_raise.
+pub fn fence_raise(args: &Args) -> Result<()> {
+    let key = lease_argument(args, 0)?;
+    let token = args.bigint(1, "token")?;
+    if token <= 0 {
+        return Err(refusal::bad_token(token));
+    }
+    check_writable("lease_fence_raise")?;
+    if !role::is_extension_owner() {
+        refuse_future(&key, token)?;
+    }
+    raise(&key, token)
+}
+
+/// Refuses a token below the newest; raises the newest to one above it, at the statement: if it were
+/// raised at the commit only, the new holder could look, the old one commit, and the new one commit
+/// on what it had seen.
+pub fn obey(key: &Rc<Key>, token: i64) -> Result<()> {
+    let newest = rows::newest_token(key);
+    match standing(newest, token) {
+        Standing::Below => Err(refusal::below_newest(&key.name, token, newest)),
+        Standing::Equal => Ok(()),
+        Standing::Above => {
+            refuse_future(key, token)?;
+            if identity::keeps_snapshot() {
+                return Err(refusal::unraised_in_snapshot(&key.name, token));
+            }
+            if identity::read_only() {
+                return Err(refusal::read_only("lease_fence_check", false));
+            }
+            raise(key, token)
+        }
+    }
+}
+
+/// Refuses unless the token is the newest one obeyed.
+pub fn confirm(key: &Key, token: i64) -> Result<()> {
+    let newest = rows::newest_token(key);
+    match standing(newest, token) {
+        Standing::Equal => Ok(()),
+        Standing::Below | Standing::Above => {
+            Err(refusal::below_newest(&key.name, token, newest))
+        }
+    }
+}
+
+/// Whoever raises the newest token locks out commits under the old one, and other raisers, until its
+/// transaction ends.
+fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
+    loop {
+        let newest = rows::newest_token(key);
+        match standing(newest, token) {
+            Standing::Below => return Err(refusal::below_newest(&key.name, token, newest)),
+            Standing::Equal => return Ok(()),
+            Standing::Above => {}
+        }
+        let tag = Tag::of(Class::Newest, key.hash, newest);
+        let wait = wait_ms();
+        if !locks::lock_within(tag, locks::CHANGE, wait) {
+            let who = locks::holders(tag);
+            return Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()));
+        }
+        if rows::newest_token(key) == newest {
+            rows::raise_newest(key, token, clock::now());
+            transaction::granted(key, token);
+            transaction::changed(key);
+            return Ok(());
+        }
+    }
+}
+
+/// A made-up huge token would lock every later holder out.
+fn refuse_future(key: &Key, token: i64) -> Result<()> {
+    if !is_from_the_future(token, clock::server_now()) {
+        return Ok(());
+    }
+    let reads_as = clock::shown(MINT_EPOCH.saturating_add(token));
+    Err(refusal::token_from_the_future(&key.name, token, &reads_as))
+}

@@ -1,0 +1,197 @@
+//! What a transaction has to answer for at its commit.
+//!
+//! Everything here belongs to a subtransaction: rolled back, it is forgotten; released, it is its
+//! parent's. Nothing outlives the transaction.
+
+use crate::pg::cell::Backend;
+use crate::pg::key::Key;
+use crate::pg::xact::{self, SubId};
+use std::rc::Rc;
+
+/// By what a token is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The lease's row here.
+    Current,
+    /// The same, and the lease has not expired.
+    Live,
+    /// The newest token obeyed here.
+    Newest,
+}
+
+/// A token that this transaction has written under, as it was presented then.
+#[derive(Clone)]
+pub struct Entry {
+    pub key: Rc<Key>,
+    pub token: i64,
+    pub rule: Rule,
+    pub by: SubId,
+    /// Decided already, by the subtransaction that ended the token itself.
+    pub settled_by: Option<SubId>,
+}
+
+/// Something that a subtransaction did to a lease.
+struct Mark {
+    key: Rc<Key>,
+    token: i64,
+    by: SubId,
+}
+
+struct State {
+    entries: Vec<Entry>,
+    /// Presented by lease_fence_check.
+    declared: Vec<Mark>,
+    /// Granted, or raised, in this transaction.
+    granted: Vec<Mark>,
+    /// Changes of ownership.
+    changed: Vec<Mark>,
+    /// The commit check has run: what comes later is decided at once.
+    deciding: bool,
+}
+
+static STATE: Backend<State> = Backend::new(State {
+    entries: Vec::new(),
+    declared: Vec::new(),
+    granted: Vec::new(),
+    changed: Vec::new(),
+    deciding: false,
+});
+
+/// Whether the transaction answers for this already, so that nothing need be read again.
+pub fn answers_for(key: &Key, token: i64, rule: Rule) -> bool {
+    STATE.with(|state| {
+        state.entries.iter().rev().any(|entry| {
+            entry.token == token
+                && entry.rule == rule
+                && entry.settled_by.is_none()
+                && *entry.key == *key
+        })
+    })
+}
+
+/// From now on the commit depends on this.
+pub fn answer_for(key: &Rc<Key>, token: i64, rule: Rule) {
+    let by = xact::current();
+    let entry = Entry { key: Rc::clone(key), token, rule, by, settled_by: None };
+    STATE.with(|state| state.entries.push(entry));
+}
+
+pub fn entries() -> usize {
+    STATE.with(|state| state.entries.len())
+}
+
+/// An entry that the commit still depends on.
+pub fn unsettled(at: usize) -> Option<Entry> {
+    STATE.with(|state| state.entries.get(at).filter(|e| e.settled_by.is_none()).cloned())
+}
+
+pub fn count_unsettled() -> usize {
+    STATE.with(|state| state.entries.iter().filter(|e| e.settled_by.is_none()).count())
+}
+
+/// Marks an entry as decided for good.
+pub fn settle(at: usize) {
+    let by = xact::current();
+    STATE.with(|state| {
+        if let Some(entry) = state.entries.get_mut(at) {
+            entry.settled_by = Some(by);
+        }
+    });
+}
+
+pub fn declare(key: &Rc<Key>, token: i64) {
+    let mark = mark(key, token);
+    STATE.with(|state| state.declared.push(mark));
+}
+
+/// The token that lease_fence_check presented last for this lease.
+pub fn declared(key: &Key) -> Option<i64> {
+    STATE.with(|state| {
+        state.declared.iter().rev().find(|mark| *mark.key == *key).map(|mark| mark.token)
+    })
+}
+
+pub fn granted(key: &Rc<Key>, token: i64) {
+    let mark = mark(key, token);
+    STATE.with(|state| state.granted.push(mark));
+}
+
+pub fn was_granted_here(key: &Key, token: i64) -> bool {
+    STATE.with(|state| {
+        state.granted.iter().any(|mark| mark.token == token && *mark.key == *key)
+    })
+}
+
+pub fn changed(key: &Rc<Key>) {
+    let mark = mark(key, 0);
+    STATE.with(|state| state.changed.push(mark));
+}
+
+/// A lease whose ownership this transaction has changed, if any.
+pub fn changed_lease() -> Option<String> {
+    STATE.with(|state| state.changed.first().map(|mark| mark.key.name.clone()))
+}
+
+pub fn has_changed_ownership() -> bool {
+    STATE.with(|state| !state.changed.is_empty())
+}
+
+pub fn is_deciding() -> bool {
+    STATE.with(|state| state.deciding)
+}
+
+pub fn start_deciding() {
+    STATE.with(|state| state.deciding = true);
+}
+
+fn mark(key: &Rc<Key>, token: i64) -> Mark {
+    Mark { key: Rc::clone(key), token, by: xact::current() }
+}
+
+/// Room that is kept from one transaction to the next.
+const ROOM: usize = 128;
+
+pub fn forget() {
+    STATE.with(|state| {
+        state.entries.clear();
+        state.entries.shrink_to(ROOM);
+        for marks in [&mut state.declared, &mut state.granted, &mut state.changed] {
+            marks.clear();
+            marks.shrink_to(ROOM);
+        }
+        state.deciding = false;
+    });
+}
+
+pub fn hand_to_parent(mine: SubId, parent: SubId) {
+    let hand = |by: &mut SubId| {
+        if *by == mine {
+            *by = parent;
+        }
+    };
+    STATE.with(|state| {
+        for entry in &mut state.entries {
+            hand(&mut entry.by);
+            if let Some(by) = entry.settled_by.as_mut() {
+                hand(by);
+            }
+        }
+        for marks in [&mut state.declared, &mut state.granted, &mut state.changed] {
+            marks.iter_mut().for_each(|mark| hand(&mut mark.by));
+        }
+    });
+}
+
+pub fn undo(mine: SubId) {
+    STATE.with(|state| {
+        state.entries.retain(|entry| entry.by != mine);
+        for entry in &mut state.entries {
+            if entry.settled_by == Some(mine) {
+                entry.settled_by = None;
+            }
+        }
+        for marks in [&mut state.declared, &mut state.granted, &mut state.changed] {
+            marks.retain(|mark| mark.by != mine);
+        }
+    });
+}

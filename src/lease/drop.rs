@@ -1,0 +1,52 @@
+//! lease_drop and lease_void_all.
+
+use super::{check_writable, grant, lease_argument, wait_ms};
+use crate::fence::transaction;
+use crate::pg::call::Args;
+use crate::pg::key::key;
+use crate::pg::rows::{self, Locked};
+use crate::pg::{clock, ddl, identity, locks, spi};
+use crate::rules::lease::State;
+use crate::rules::refusal::{self, Result};
+
+/// Forgets a lease that is free or expired and guards no table.
+pub fn drop_lease(args: &Args) -> Result<()> {
+    let key = lease_argument(args, 0)?;
+    check_writable("lease_drop")?;
+    let wait = wait_ms();
+    let row = match rows::lock_lease(&key, wait) {
+        Locked::Missing => return Err(refusal::unknown_lease(&key.name)),
+        Locked::Row(row) => row,
+        Locked::Busy(xid) => {
+            let who = locks::holder_of_transaction(xid);
+            return Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()));
+        }
+    };
+    if row.as_lease(identity::home()).state(clock::now()) == State::Held {
+        let owner = row.owner.as_deref().unwrap_or_default();
+        return Err(refusal::not_idle(&key.name, owner, &clock::shown(row.expires_at)));
+    }
+    if let Some(table) = guarded_table(&key.name) {
+        return Err(refusal::guards_tables(&key.name, &table));
+    }
+    grant::end_token(&key, &row)?;
+    rows::delete_lease(&row);
+    Ok(())
+}
+
+/// A table that this lease guards, if any. Guards in mode newest need no lease here.
+fn guarded_table(lease: &str) -> Option<String> {
+    spi::text(
+        "SELECT g.relation::pg_catalog.text FROM lease.guards g \
+         WHERE g.lease OPERATOR(pg_catalog.=) $1 AND g.mode OPERATOR(pg_catalog.<>) 'newest' \
+         LIMIT 1",
+        &[lease.into()],
+    )
+}
+
+pub fn void_all(_: &Args) -> Result<i64> {
+    check_writable("lease_void_all")?;
+    let ended = ddl::release_all_leases();
+    transaction::changed(&key("all"));
+    Ok(ended)
+}

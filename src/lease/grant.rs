@@ -1,0 +1,69 @@
+//! Granting: the end of a token and the beginning of the next, under the locks that make it one step.
+
+use super::{has_it, mint, wait_ms};
+use crate::fence::transaction;
+use crate::pg::answer::{Answer, Status};
+use crate::pg::key::Key;
+use crate::pg::locks::{self, Class, Tag};
+use crate::pg::rows::{self, LeaseRow};
+use crate::pg::{clock, identity};
+use crate::rules::refusal::{self, Result};
+use crate::rules::time;
+use std::rc::Rc;
+
+/// Grants the lease under a new token. `row` is locked by this transaction, or None where the name
+/// is. The time is read last, so that nothing is born expired.
+pub fn grant(
+    key: &Rc<Key>,
+    row: Option<LeaseRow>,
+    owner: &str,
+    ttl_ms: i32,
+) -> Result<Answer> {
+    let is_new = row.is_none();
+    match &row {
+        Some(row) => end_token(key, row)?,
+        None => announce(key)?,
+    }
+    let mut row = row.unwrap_or_else(rows::new_lease);
+    row.token = mint::next(&key.name, row.token)?;
+    let now = clock::now();
+    row.expires_at = time::expiry(now, ttl_ms);
+    row.ttl_ms = ttl_ms;
+    row.since = now;
+    row.acquisitions += 1;
+    row.home = identity::home();
+    row.owner = Some(owner.to_owned());
+    if is_new {
+        rows::insert_lease(key, &row);
+    } else {
+        rows::update_lease(key, &row);
+    }
+    transaction::granted(key, row.token);
+    Ok(has_it(key, Status::Granted, &row, now))
+}
+
+/// Ends the row's token: from here on no transaction commits under it but this one, whose own writes
+/// under it are decided now. Waits for commits in flight.
+pub fn end_token(key: &Rc<Key>, row: &LeaseRow) -> Result<()> {
+    announce(key)?;
+    let tag = Tag::of(Class::Fence, key.hash, row.token);
+    lock_or_busy(key, tag, locks::CHANGE)?;
+    crate::fence::check::settle(key, row)?;
+    transaction::changed(key);
+    Ok(())
+}
+
+/// A taker's share of the lock that stands for all leases.
+fn announce(key: &Rc<Key>) -> Result<()> {
+    lock_or_busy(key, Tag::single(Class::All), locks::INTENT)?;
+    transaction::changed(key);
+    Ok(())
+}
+
+fn lock_or_busy(key: &Key, tag: Tag, mode: i32) -> Result<()> {
+    let wait = wait_ms();
+    if locks::lock_within(tag, mode, wait) {
+        return Ok(());
+    }
+    Err(refusal::busy(&key.name, &locks::holders(tag), wait.unsigned_abs().into()))
+}

@@ -1,0 +1,79 @@
+//! lease_renew and lease_renew_many.
+
+use super::{
+    check_writable, fact, has_it, has_it_not, in_order, lease_argument, names_argument,
+    owner_argument, wait_ms,
+};
+use crate::pg::answer::{Answer, Status};
+use crate::pg::call::Args;
+use crate::pg::key::Key;
+use crate::pg::rows::{self, LeaseRow, Locked};
+use crate::pg::{clock, identity, locks};
+use crate::rules::lease::is_held_with;
+use crate::rules::refusal::{self, Result};
+use crate::rules::time;
+
+enum Renewal {
+    Renewed(Answer),
+    Lost(Option<LeaseRow>),
+    /// The number of the transaction that has the row.
+    Busy(u32),
+}
+
+pub fn renew(args: &Args) -> Result<Answer> {
+    let key = lease_argument(args, 0)?;
+    let owner = owner_argument(args, 1)?;
+    let token = args.bigint(2, "token")?;
+    let ttl_ms = args.ttl_ms(3)?;
+    check_writable("lease_renew")?;
+    let wait = wait_ms();
+    match renew_one(&key, owner, token, ttl_ms, wait) {
+        Renewal::Renewed(answer) => Ok(answer),
+        Renewal::Lost(row) => Err(refusal::lost(&key.name, token, &fact(row.as_ref()))),
+        Renewal::Busy(xid) => {
+            let who = locks::holder_of_transaction(xid);
+            Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()))
+        }
+    }
+}
+
+pub fn renew_many(args: &Args) -> Result<Vec<Answer>> {
+    let keys = names_argument(args, 0)?;
+    let owner = owner_argument(args, 1)?;
+    let tokens = args.bigints(2, "tokens")?;
+    let ttl_ms = args.ttl_ms(3)?;
+    if keys.len() != tokens.len() {
+        return Err(refusal::unequal_arrays(keys.len(), tokens.len()));
+    }
+    check_writable("lease_renew_many")?;
+    in_order(&keys, |at| {
+        let key = &keys[at];
+        Ok(match renew_one(key, owner, tokens[at], ttl_ms, 0) {
+            Renewal::Renewed(answer) => answer,
+            Renewal::Lost(row) => has_it_not(key, Status::Lost, row.as_ref(), clock::now()),
+            Renewal::Busy(_) => {
+                has_it_not(key, Status::Busy, rows::lease(key).as_ref(), clock::now())
+            }
+        })
+    })
+}
+
+/// Locks the row only, then reads the time. A lease that was lost is found out before any lock.
+fn renew_one(key: &Key, owner: &str, token: i64, ttl_ms: i32, wait_ms: i32) -> Renewal {
+    let home = identity::home();
+    let still_mine = |row: &LeaseRow| is_held_with(Some(&row.as_lease(home)), owner, token);
+    match rows::lease(key) {
+        Some(row) if still_mine(&row) => {}
+        seen => return Renewal::Lost(seen),
+    }
+    let mut row = match rows::lock_lease(key, wait_ms) {
+        Locked::Missing => return Renewal::Lost(None),
+        Locked::Busy(xid) => return Renewal::Busy(xid),
+        Locked::Row(row) if still_mine(&row) => row,
+        Locked::Row(row) => return Renewal::Lost(Some(row)),
+    };
+    let now = clock::now();
+    (row.expires_at, row.ttl_ms) = (time::expiry(now, ttl_ms), ttl_ms);
+    rows::update_lease(key, &row);
+    Renewal::Renewed(has_it(key, Status::Renewed, &row, now))
+}

@@ -1,0 +1,45 @@
+//! lease_takeover: for operators, and where the last to say hello wins.
+
+use super::{check_writable, grant, lease_argument, owner_argument, wait_ms};
+use crate::pg::answer::Answer;
+use crate::pg::call::Args;
+use crate::pg::locks::{self, Tag};
+use crate::pg::report;
+use crate::pg::rows::{self, Locked};
+use crate::rules::refusal::{self, Result};
+
+pub fn takeover(args: &Args) -> Result<Answer> {
+    let key = lease_argument(args, 0)?;
+    let owner = owner_argument(args, 1)?;
+    let ttl_ms = args.ttl_ms(2)?;
+    let reason = args.optional_text(3);
+    check_writable("lease_takeover")?;
+    let wait = wait_ms();
+    let busy = |who: String| refusal::busy(&key.name, &who, wait.unsigned_abs().into());
+    loop {
+        if rows::lease(&key).is_none() {
+            let tag = Tag::name(key.hash);
+            if !locks::lock_within(tag, locks::CHANGE, wait) {
+                return Err(busy(locks::holders(tag)));
+            }
+            if rows::lease(&key).is_none() {
+                return grant::grant(&key, None, owner, ttl_ms);
+            }
+        }
+        match rows::lock_lease(&key, wait) {
+            Locked::Missing => continue,
+            Locked::Busy(xid) => return Err(busy(locks::holder_of_transaction(xid))),
+            Locked::Row(row) => {
+                log(&key.name, row.owner.as_deref(), owner, reason);
+                return grant::grant(&key, Some(row), owner, ttl_ms);
+            }
+        }
+    }
+}
+
+/// Who was thrown out, and why, for the server's log.
+fn log(lease: &str, from: Option<&str>, to: &str, reason: Option<&str>) {
+    let from = from.map_or_else(|| "nobody".to_owned(), |owner| format!("\"{owner}\""));
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    report::log(format!("lease \"{lease}\" is taken over from {from} by \"{to}\"{reason}"));
+}

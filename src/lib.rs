@@ -1,0 +1,28 @@
+//! pg_lease: leases with fencing tokens, and tables that refuse a stale writer.
+//!
+//! | where | what |
+//! |---|---|
+//! | `rules/` | who gets a lease, which token is good, what a name or a ttl may be; plain Rust |
+//! | `pg/` | the PostgreSQL side: rows, locks, transactions, settings, errors; all unsafe code |
+//! | `clock` | compute_now, lease_clock_skew |
+//! | `lease/` | acquire, renew, release, takeover, drop: one verb a file; the mint |
+//! | `fence/` | presented tokens, the check, the commit check, guards, fences of other servers |
+//! | `entry` | which C symbol of sql/*.sql is which function here |
+//!
+//! The SQL that creates the objects is in `sql/`, in the order in which it runs.
+
+::pgrx::pg_module_magic!(name, version);
+
+mod clock;
+mod entry;
+mod fence;
+mod lease;
+mod pg;
+mod rules;
+
+pgrx::extension_sql_file!("../sql/schema.sql", name = "schema", bootstrap);
+pgrx::extension_sql_file!("../sql/clock.sql", name = "clock", requires = ["schema"]);
+pgrx::extension_sql_file!("../sql/leases.sql", name = "leases", requires = ["clock"]);
+pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["leases"]);
+pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["fence"]);
+pgrx::extension_sql_file!("../sql/views.sql", name = "views", requires = ["guards"], finalize);

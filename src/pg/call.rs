@@ -1,0 +1,181 @@
+//! How SQL calls us: arguments in, one datum out. A macro makes the C entry points, so that the rest
+//! of the code is plain functions from `Args` to `Result`.
+
+use crate::rules::refusal::{self, Result};
+use crate::rules::time;
+use pgrx::pg_sys;
+use pgrx::FromDatum;
+use std::ffi::CStr;
+
+/// The arguments of one call.
+pub struct Args {
+    fcinfo: pg_sys::FunctionCallInfo,
+}
+
+impl Args {
+    /// # Safety
+    /// `fcinfo` must be what the server passed to the function now running.
+    pub unsafe fn new(fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        Self { fcinfo }
+    }
+
+    pub fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
+        self.fcinfo
+    }
+
+    fn datum(&self, index: usize) -> Option<pg_sys::Datum> {
+        // SAFETY: the SQL declarations in sql/ give every function as many arguments as it reads.
+        let argument = unsafe { (*self.fcinfo).args.as_slice((*self.fcinfo).nargs as usize)[index] };
+        (!argument.isnull).then_some(argument.value)
+    }
+
+    fn needed(&self, index: usize, name: &str) -> Result<pg_sys::Datum> {
+        self.datum(index).ok_or_else(|| refusal::null(name))
+    }
+
+    pub fn optional_text(&self, index: usize) -> Option<&str> {
+        self.datum(index).map(|datum| text(datum))
+    }
+
+    pub fn text(&self, index: usize, name: &str) -> Result<&str> {
+        Ok(text(self.needed(index, name)?))
+    }
+
+    pub fn bigint(&self, index: usize, name: &str) -> Result<i64> {
+        Ok(self.needed(index, name)?.value() as i64)
+    }
+
+    pub fn boolean(&self, index: usize, name: &str) -> Result<bool> {
+        Ok(self.needed(index, name)?.value() & 1 == 1)
+    }
+
+    pub fn oid(&self, index: usize, name: &str) -> Result<u32> {
+        Ok(self.needed(index, name)?.value() as u32)
+    }
+
+    pub fn ttl_ms(&self, index: usize) -> Result<i32> {
+        let datum = self.needed(index, "ttl")?;
+        // SAFETY: the SQL declaration says interval, which is passed by reference and never toasted.
+        let interval = unsafe { &*datum.cast_mut_ptr::<pg_sys::Interval>() };
+        time::ttl_ms(interval.month, interval.day, interval.time)
+    }
+
+    pub fn texts(&self, index: usize, name: &str) -> Result<Vec<String>> {
+        let datum = self.needed(index, name)?;
+        // SAFETY: the SQL declaration says text[], and the datum is not null.
+        let found = unsafe { Vec::<Option<String>>::from_datum(datum, false) };
+        whole(found, name)
+    }
+
+    pub fn bigints(&self, index: usize, name: &str) -> Result<Vec<i64>> {
+        let datum = self.needed(index, name)?;
+        // SAFETY: the SQL declaration says bigint[], and the datum is not null.
+        let found = unsafe { Vec::<Option<i64>>::from_datum(datum, false) };
+        whole(found, name)
+    }
+}
+
+/// An array without nulls.
+fn whole<T>(found: Option<Vec<Option<T>>>, name: &str) -> Result<Vec<T>> {
+    let elements: Option<Vec<T>> = found.unwrap_or_default().into_iter().collect();
+    elements.ok_or_else(|| refusal::null(&format!("an element of {name}")))
+}
+
+/// The text behind a datum; bytes that are no UTF-8 (in a database of another encoding) read as "",
+/// which no rule accepts as a name or an owner.
+fn text<'a>(datum: pg_sys::Datum) -> &'a str {
+    // SAFETY: the SQL declaration says text. A copy made by detoasting, like the datum itself, lives
+    // until the call's memory context is reset, which is after the call.
+    unsafe {
+        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        let (data, length) =
+            (pgrx::vardata_any(varlena).cast::<u8>(), pgrx::varsize_any_exhdr(varlena));
+        std::str::from_utf8(std::slice::from_raw_parts(data, length)).unwrap_or("")
+    }
+}
+
+/// What a function returns to SQL.
+pub trait Returns {
+    fn datum(self, args: &Args) -> pg_sys::Datum;
+}
+
+impl Returns for () {
+    fn datum(self, _: &Args) -> pg_sys::Datum {
+        pg_sys::Datum::null()
+    }
+}
+
+impl Returns for i64 {
+    fn datum(self, _: &Args) -> pg_sys::Datum {
+        pg_sys::Datum::from(self)
+    }
+}
+
+/// A length of time in microseconds, returned as an interval.
+pub struct Interval(pub i64);
+
+impl Returns for Interval {
+    fn datum(self, _: &Args) -> pg_sys::Datum {
+        interval_datum(self.0)
+    }
+}
+
+pub fn interval_datum(micros: i64) -> pg_sys::Datum {
+    // SAFETY: palloc0 returns zeroed memory of the size asked for or raises.
+    unsafe {
+        let interval =
+            pg_sys::palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
+        (*interval).time = micros;
+        pg_sys::Datum::from(interval)
+    }
+}
+
+/// Text as a datum in the current memory context.
+pub fn text_datum(text: &str) -> pg_sys::Datum {
+    // SAFETY: cstring_to_text_with_len copies exactly that many bytes.
+    unsafe {
+        pg_sys::Datum::from(pg_sys::cstring_to_text_with_len(
+            text.as_ptr().cast(),
+            text.len() as i32,
+        ))
+    }
+}
+
+/// The database's own text, as the server keeps it, for messages.
+pub fn owned(text: *const std::ffi::c_char) -> Option<String> {
+    // SAFETY: the server passes null or a string that ends with a zero byte.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// Makes C entry points of functions `fn(&Args) -> Result<impl Returns>`.
+#[macro_export]
+macro_rules! sql_functions {
+    ($($symbol:ident, $finfo:ident => $function:path;)*) => {$(
+        #[doc(hidden)]
+        #[allow(unsafe_code)]
+        #[unsafe(no_mangle)]
+        pub extern "C-unwind" fn $finfo() -> &'static pgrx::pg_sys::Pg_finfo_record {
+            const V1: pgrx::pg_sys::Pg_finfo_record = pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
+            &V1
+        }
+
+        #[doc(hidden)]
+        #[allow(unsafe_code)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $symbol(
+            fcinfo: pgrx::pg_sys::FunctionCallInfo,
+        ) -> pgrx::pg_sys::Datum {
+            // SAFETY: the server calls this with the call's own fcinfo; the guard turns unwinding
+            // into an error of the server's.
+            unsafe {
+                pgrx::pg_sys::panic::pgrx_extern_c_guard(|| {
+                    let args = $crate::pg::call::Args::new(fcinfo);
+                    match $function(&args) {
+                        Ok(value) => $crate::pg::call::Returns::datum(value, &args),
+                        Err(refusal) => $crate::pg::report::raise(refusal),
+                    }
+                })
+            }
+        }
+    )*};
+}

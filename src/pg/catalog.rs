@@ -1,0 +1,107 @@
+//! The extension's own objects, looked up by name once per backend and again after any of them
+//! changed.
+
+use super::cell::Backend;
+use pgrx::pg_sys;
+use std::ffi::CStr;
+
+/// Where the extension's tables are.
+#[derive(Clone, Copy)]
+pub struct Objects {
+    pub lease: pg_sys::Oid,
+    pub lease_pkey: pg_sys::Oid,
+    pub fence: pg_sys::Oid,
+    pub fence_pkey: pg_sys::Oid,
+    pub token: pg_sys::Oid,
+    pub seal: pg_sys::Oid,
+    pub incarnations: pg_sys::Oid,
+    pub answer: pg_sys::Oid,
+    pub guard_writes: pg_sys::Oid,
+}
+
+static OBJECTS: Backend<Option<Objects>> = Backend::new(None);
+
+/// Rises whenever one of the objects may have changed: what was remembered about them is void.
+static GENERATION: Backend<u64> = Backend::new(0);
+
+pub fn generation() -> u64 {
+    GENERATION.get()
+}
+
+pub fn objects() -> Objects {
+    if let Some(objects) = OBJECTS.get() {
+        return objects;
+    }
+    let objects = look_up();
+    OBJECTS.set(Some(objects));
+    objects
+}
+
+fn look_up() -> Objects {
+    // SAFETY: plain catalog look-ups by name; each raises or returns an OID.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"lease".as_ptr(), false);
+        Objects {
+            lease: relation(c"lease", schema),
+            lease_pkey: relation(c"lease_pkey", schema),
+            fence: relation(c"fence", schema),
+            fence_pkey: relation(c"fence_pkey", schema),
+            token: relation(c"token", schema),
+            seal: relation(c"seal", schema),
+            incarnations: relation(c"incarnations", schema),
+            answer: relation(c"answer", schema),
+            guard_writes: guard_function(),
+        }
+    }
+}
+
+unsafe fn relation(name: &CStr, schema: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: see look_up.
+    let oid = unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) };
+    if oid == pg_sys::InvalidOid {
+        pgrx::error!("pg_lease: relation lease.{} is missing", name.to_string_lossy());
+    }
+    oid
+}
+
+/// The trigger function that every guard calls.
+unsafe fn guard_function() -> pg_sys::Oid {
+    // SAFETY: builds a list of two String nodes in the current memory context and looks it up.
+    unsafe { pg_sys::LookupFuncName(guard_function_name(), 0, std::ptr::null(), false) }
+}
+
+/// lease.guard_writes as a list of names, in the current memory context.
+pub fn guard_function_name() -> *mut pg_sys::List {
+    // SAFETY: pstrdup and makeString allocate; lappend takes a null list as an empty one.
+    unsafe {
+        let node = |text: &CStr| pg_sys::makeString(pg_sys::pstrdup(text.as_ptr())).cast();
+        let list = pg_sys::lappend(std::ptr::null_mut(), node(c"lease"));
+        pg_sys::lappend(list, node(c"guard_writes"))
+    }
+}
+
+/// Registers for changes of relations. Called once, when the library is loaded.
+pub fn watch() {
+    // SAFETY: the callback is a plain function without an argument.
+    unsafe {
+        pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::null());
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
+    let ours = match OBJECTS.get() {
+        None => false,
+        Some(o) => {
+            relation == pg_sys::InvalidOid
+                || [o.lease, o.lease_pkey, o.fence, o.fence_pkey, o.token, o.seal]
+                    .contains(&relation)
+                || relation == o.incarnations
+                || relation == o.answer
+        }
+    };
+    if ours {
+        OBJECTS.set(None);
+        GENERATION.set(GENERATION.get() + 1);
+    }
+}

@@ -1,0 +1,341 @@
+//! Tables as the catalog has them now, and the triggers of a guard.
+//!
+//! All look-ups use the catalog's own snapshot, never the transaction's: a REPEATABLE READ session
+//! that is older than a guard still finds it.
+
+use super::catalog::{guard_function_name, objects};
+use crate::rules::refusal::{self, Result};
+use pgrx::pg_sys;
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+/// A guard as it stands on a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    pub trigger: u32,
+    pub lease: String,
+    pub mode: String,
+    pub fires: Fires,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fires {
+    /// Also under session_replication_role = replica.
+    Always,
+    Origin,
+    /// Only as a replica, or never.
+    Disabled,
+}
+
+impl Fires {
+    fn of(enabled: std::ffi::c_char) -> Self {
+        match enabled as u8 {
+            b'A' => Self::Always,
+            b'O' => Self::Origin,
+            _ => Self::Disabled,
+        }
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::Always => b'A',
+            Self::Origin => b'O',
+            Self::Disabled => b'D',
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Always => "always",
+            Self::Origin => "origin",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// How long a table of a tree is locked against new members, and against being written.
+pub fn lock_table(relation: u32, exclusive: bool) -> Result<()> {
+    let mode = if exclusive { pg_sys::AccessExclusiveLock } else { pg_sys::ShareRowExclusiveLock };
+    // SAFETY: locks by OID, then looks whether the table is still there.
+    unsafe {
+        pg_sys::LockRelationOid(pg_sys::Oid::from(relation), mode as i32);
+        if pg_sys::get_rel_name(pg_sys::Oid::from(relation)).is_null() {
+            return Err(refusal::unknown_table(relation));
+        }
+    }
+    Ok(())
+}
+
+unsafe extern "C-unwind" {
+    // of catalog/pg_inherits.h, which pgrx does not bind
+    fn find_all_inheritors(
+        parent: pg_sys::Oid,
+        lockmode: i32,
+        numparents: *mut *mut pg_sys::List,
+    ) -> *mut pg_sys::List;
+}
+
+/// Catalogs that pgrx does not bind.
+const PG_INHERITS: u32 = 2611;
+const PG_INHERITS_BY_CHILD: u32 = 2680;
+const PG_SUBSCRIPTION_REL: u32 = 6102;
+
+/// The first columns of pg_inherits.
+#[repr(C)]
+struct Inherits {
+    child: pg_sys::Oid,
+    parent: pg_sys::Oid,
+}
+
+/// The table and everything below it, parents before children. With `lock`, each is locked as
+/// `lock_table` does before its own children are listed.
+pub fn tree(relation: u32, lock: Option<bool>) -> Vec<u32> {
+    let mode = match lock {
+        None => pg_sys::NoLock,
+        Some(false) => pg_sys::ShareRowExclusiveLock,
+        Some(true) => pg_sys::AccessExclusiveLock,
+    };
+    // SAFETY: returns a list of OIDs in the current memory context.
+    unsafe {
+        let root = pg_sys::Oid::from(relation);
+        let list =
+            pg_guard_ffi_boundary(|| find_all_inheritors(root, mode as i32, null_mut()));
+        let length = if list.is_null() { 0 } else { (*list).length };
+        (0..length).map(|at| pg_sys::list_nth_oid(list, at).to_u32()).collect()
+    }
+}
+
+/// The direct parents of a table.
+pub fn parents(relation: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    // SAFETY: a scan of pg_inherits by child; each tuple is valid until the next is asked for.
+    unsafe {
+        scan_by_oid(PG_INHERITS, Some(PG_INHERITS_BY_CHILD), 1, relation, |tuple| {
+            found.push((*struct_of::<Inherits>(tuple)).parent.to_u32());
+        });
+    }
+    found
+}
+
+/// Whether a subscription writes the table.
+fn is_subscribed(relation: u32) -> bool {
+    let mut found = false;
+    // SAFETY: as in parents; column 2 of pg_subscription_rel is the relation.
+    unsafe {
+        scan_by_oid(PG_SUBSCRIPTION_REL, None, 2, relation, |_| found = true);
+    }
+    found
+}
+
+/// Calls `f` with each row whose column number `column` is `oid`.
+unsafe fn scan_by_oid(
+    catalog: u32,
+    index: Option<u32>,
+    column: i16,
+    oid: u32,
+    mut f: impl FnMut(pg_sys::HeapTuple),
+) {
+    // SAFETY: the caller names a catalog, an index of it that begins with the column (or none), and
+    // a column of type oid. A null snapshot means the catalog's newest.
+    unsafe {
+        let open = pg_sys::table_open(pg_sys::Oid::from(catalog), pg_sys::AccessShareLock as i32);
+        let mut condition: pg_sys::ScanKeyData = std::mem::zeroed();
+        pg_sys::ScanKeyInit(
+            &mut condition,
+            column,
+            pg_sys::BTEqualStrategyNumber as u16,
+            pg_sys::Oid::from(pg_sys::F_OIDEQ),
+            pg_sys::Datum::from(pg_sys::Oid::from(oid)),
+        );
+        let by_index = index.is_some();
+        let index = index.map_or(pg_sys::InvalidOid, pg_sys::Oid::from);
+        let scan = pg_sys::systable_beginscan(open, index, by_index, null_mut(), 1, &mut condition);
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            f(tuple);
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(open, pg_sys::AccessShareLock as i32);
+    }
+}
+
+unsafe fn struct_of<T>(tuple: pg_sys::HeapTuple) -> *const T {
+    // SAFETY: a catalog's fixed columns lie at t_hoff.
+    unsafe { (*tuple).t_data.cast::<u8>().add((*(*tuple).t_data).t_hoff as usize).cast() }
+}
+
+/// Opens a relation that the transaction may lock, runs `f`, and leaves the lock.
+fn with_relation<R>(relation: u32, f: impl FnOnce(pg_sys::Relation) -> R) -> R {
+    // SAFETY: opens by OID or raises; if `f` raises, the resource owner closes it.
+    unsafe {
+        let open =
+            pg_sys::relation_open(pg_sys::Oid::from(relation), pg_sys::AccessShareLock as i32);
+        let value = f(open);
+        pg_sys::relation_close(open, pg_sys::NoLock as i32);
+        value
+    }
+}
+
+/// The name of an open relation, for messages.
+pub unsafe fn relation_name(open: pg_sys::Relation) -> String {
+    // SAFETY: the caller has it open.
+    unsafe { CStr::from_ptr((*(*open).rd_rel).relname.data.as_ptr()) }.to_string_lossy().into_owned()
+}
+
+pub fn name(relation: u32) -> String {
+    // SAFETY: returns null or a string in the current memory context.
+    let name = unsafe { pg_sys::get_rel_name(pg_sys::Oid::from(relation)) };
+    super::call::owned(name).unwrap_or_else(|| relation.to_string())
+}
+
+/// Whether the caller owns the table.
+pub fn is_owned_by_caller(relation: u32) -> bool {
+    let owner = super::rows::owner_of(pg_sys::Oid::from(relation));
+    // SAFETY: plain calls.
+    unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), owner) }
+}
+
+/// Refuses what a guard could not watch.
+pub fn check_guardable(relation: u32) -> Result<()> {
+    let why = with_relation(relation, |open| {
+        // SAFETY: the relation is open.
+        unsafe {
+            let kind = (*(*open).rd_rel).relkind as u8;
+            match kind {
+                b'r' | b'p' => has_instead_rule(open).then_some(
+                    "It has an INSTEAD rule, which turns writes away before a guard sees them",
+                ),
+                b'f' => Some(
+                    "It is a foreign table, whose far side commits before the guard can refuse",
+                ),
+                _ => Some("It is not a table"),
+            }
+        }
+    });
+    let why = why.or_else(|| {
+        is_subscribed(relation)
+            .then_some("A subscription writes it, and its worker does not fire statement triggers")
+    });
+    match why {
+        None => Ok(()),
+        Some(why) => Err(refusal::not_guardable(&name(relation), why)),
+    }
+}
+
+unsafe fn has_instead_rule(open: pg_sys::Relation) -> bool {
+    // SAFETY: the relation is open, and its rules, if any, are loaded with it.
+    unsafe {
+        let rules = (*open).rd_rules;
+        if rules.is_null() {
+            return false;
+        }
+        (0..(*rules).numLocks as usize).any(|at| (**(*rules).rules.add(at)).isInstead)
+    }
+}
+
+/// The guards that stand on a table.
+pub fn guards(relation: u32) -> Vec<Guard> {
+    let function = objects().guard_writes;
+    with_relation(relation, |open| {
+        // SAFETY: the relation is open, and its triggers, if any, are loaded with it.
+        unsafe {
+            let triggers = (*open).trigdesc;
+            if triggers.is_null() {
+                return Vec::new();
+            }
+            let all = std::slice::from_raw_parts(
+                (*triggers).triggers,
+                (*triggers).numtriggers as usize,
+            );
+            all.iter().filter(|t| t.tgfoid == function && t.tgnargs == 2).map(|t| guard(t)).collect()
+        }
+    })
+}
+
+unsafe fn guard(trigger: &pg_sys::Trigger) -> Guard {
+    // SAFETY: tgargs holds tgnargs strings that end with a zero byte.
+    let argument = |at| unsafe { CStr::from_ptr(*trigger.tgargs.add(at)) };
+    Guard {
+        trigger: trigger.tgoid.to_u32(),
+        lease: argument(0).to_string_lossy().into_owned(),
+        mode: argument(1).to_string_lossy().into_owned(),
+        fires: Fires::of(trigger.tgenabled),
+    }
+}
+
+/// Creates the trigger of a guard: before every statement that writes the table. The caller needs
+/// the right to create triggers on it.
+pub fn create_guard(relation: u32, name: &str, lease: &str, mode: &str, fires: Fires) {
+    // SAFETY: fills a CREATE TRIGGER node as the parser would, in the current memory context, and
+    // hands it to the server's own code, which checks rights and records dependencies.
+    unsafe {
+        let size = size_of::<pg_sys::CreateTrigStmt>();
+        let node = pg_sys::palloc0(size).cast::<pg_sys::CreateTrigStmt>();
+        (*node).type_ = pg_sys::NodeTag::T_CreateTrigStmt;
+        (*node).trigname = copy(name);
+        (*node).funcname = guard_function_name();
+        let string = |text: &str| pg_sys::makeString(copy(text)).cast::<std::ffi::c_void>();
+        (*node).args = pg_sys::lappend(null_mut(), string(lease));
+        (*node).args = pg_sys::lappend((*node).args, string(mode));
+        (*node).row = false;
+        (*node).timing = pg_sys::TRIGGER_TYPE_BEFORE as i16;
+        (*node).events = (pg_sys::TRIGGER_TYPE_INSERT
+            | pg_sys::TRIGGER_TYPE_UPDATE
+            | pg_sys::TRIGGER_TYPE_DELETE
+            | pg_sys::TRIGGER_TYPE_TRUNCATE) as i16;
+        let none = pg_sys::InvalidOid;
+        pg_sys::CreateTriggerFiringOn(
+            node,
+            std::ptr::null(),
+            pg_sys::Oid::from(relation),
+            none,
+            none,
+            none,
+            objects().guard_writes,
+            none,
+            null_mut(),
+            false,
+            false,
+            fires.code() as std::ffi::c_char,
+        );
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+unsafe fn copy(text: &str) -> *mut std::ffi::c_char {
+    // SAFETY: copies exactly that many bytes and ends them with a zero byte.
+    unsafe { pg_sys::pnstrdup(text.as_ptr().cast(), text.len()) }
+}
+
+/// Drops the trigger of a guard.
+pub fn drop_guard(guard: &Guard) {
+    let object = pg_sys::ObjectAddress {
+        classId: pg_sys::TriggerRelationId,
+        objectId: pg_sys::Oid::from(guard.trigger),
+        objectSubId: 0,
+    };
+    // SAFETY: the trigger exists, as the caller has locked its table and read it since.
+    unsafe {
+        pg_sys::performDeletion(&object, pg_sys::DropBehavior::DROP_RESTRICT, 0);
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// Ends all leases, as if each had been released. Locks out every guarded transaction meanwhile:
+/// each holds ACCESS SHARE on the table from its first guarded statement on.
+pub fn release_all_leases() -> i64 {
+    // SAFETY: locks our own table by OID.
+    unsafe {
+        let exclusive = pg_sys::AccessExclusiveLock as i32;
+        pg_sys::LockRelationOid(objects().lease, exclusive);
+    }
+    super::spi::write(
+        "UPDATE lease.lease SET owner = NULL, expires_at = '-infinity', \
+             since = pg_catalog.clock_timestamp() \
+         WHERE owner IS NOT NULL RETURNING 1",
+    )
+}

@@ -1,0 +1,23 @@
+//! The PostgreSQL side: the only place with unsafe code. Each file is a door to one thing of the
+//! server's, with a safe face: what it returns is owned by Rust, and errors of the server come
+//! through as unwinding that pgrx turns back into errors at the outermost function.
+#![allow(unsafe_code)]
+
+pub mod answer;
+pub mod call;
+pub mod catalog;
+pub mod cell;
+pub mod clock;
+pub mod ddl;
+pub mod identity;
+pub mod key;
+pub mod locks;
+pub mod report;
+pub mod role;
+pub mod rows;
+pub mod sequence;
+pub mod settings;
+pub mod spi;
+pub mod subxact;
+pub mod trigger;
+pub mod xact;

@@ -1,0 +1,13 @@
+//! The rules, in plain Rust: what is a good name, owner or ttl, who gets a lease, which token is good.
+//! Nothing here knows PostgreSQL; the time is always passed in.
+
+pub mod fence;
+pub mod hash;
+pub mod lease;
+pub mod name;
+pub mod presented;
+pub mod refusal;
+pub mod time;
+
+#[cfg(test)]
+mod lease_properties;

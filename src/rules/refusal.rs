@@ -1,0 +1,368 @@
+//! A refusal: what every call that cannot be granted or checked returns. All wording of errors that
+//! users see is in this file.
+
+/// Which SQLSTATE a refusal is reported under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// 55000: stale token, lost lease, nothing presented, cannot be checked here.
+    NotInState,
+    /// 55P03: held or busy where an error was asked for.
+    Busy,
+    /// 22023: bad name, owner, ttl, mode, setting.
+    InvalidValue,
+    /// 22004: NULL where a value is needed.
+    NullValue,
+    /// 42704: unknown lease or guard.
+    UnknownObject,
+    /// 42710: the guard is there already, in another form.
+    DuplicateObject,
+    /// 42P01: unknown table.
+    UnknownTable,
+    /// 42501: not allowed for this role.
+    NotAllowed,
+    /// 39P01: a guard attached by hand in a wrong way.
+    TriggerProtocol,
+    /// 42809: a table that cannot be guarded.
+    WrongObjectType,
+    /// 25006: a writing call on a standby or in a read-only transaction.
+    ReadOnly,
+    /// 2200H: no token is left.
+    TokensUsedUp,
+    /// 0A000: PREPARE TRANSACTION of a change of ownership.
+    NotSupported,
+    /// 54000: more than a documented limit.
+    LimitExceeded,
+}
+
+/// A refused call: a short message, the facts, and the next step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: Code,
+    pub message: String,
+    pub detail: Option<String>,
+    pub hint: Option<String>,
+}
+
+pub type Result<T> = std::result::Result<T, Refusal>;
+
+impl Refusal {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), detail: None, hint: None }
+    }
+
+    pub fn detail(mut self, text: impl Into<String>) -> Self {
+        self.detail = Some(text.into());
+        self
+    }
+
+    pub fn hint(mut self, text: impl Into<String>) -> Self {
+        self.hint = Some(text.into());
+        self
+    }
+}
+
+/// A text shortened for a message, so that a million characters do not fill the log.
+fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+// --- arguments -------------------------------------------------------------------------------
+
+pub fn null(argument: &str) -> Refusal {
+    Refusal::new(Code::NullValue, format!("{argument} must not be null"))
+        .detail("A call without a value cannot be checked.")
+        .hint(format!("Give a value for {argument}."))
+}
+
+pub fn bad_name(name: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid lease name \"{}\"", shown(name)))
+        .detail(format!(
+            "A lease name has 1 to 200 characters from A-Z, a-z, 0-9 and . _ : @ / -; this one has {}.",
+            name.chars().count()
+        ))
+        .hint("Choose a name that matches ^[A-Za-z0-9._:@/-]{1,200}$.")
+}
+
+pub fn bad_owner(owner: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid owner \"{}\"", shown(owner)))
+        .detail(format!(
+            "An owner has 1 to 200 characters and no control characters; this one has {}.",
+            owner.chars().count()
+        ))
+        .hint("Name one incarnation of a process, for instance by host, pid and start time.")
+}
+
+pub fn bad_ttl(why: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid ttl: {why}"))
+        .detail("A ttl is a whole number of milliseconds from 1 ms to 1 day, without months.")
+        .hint("Give an interval such as '15 s'.")
+}
+
+pub fn bad_choice(argument: &str, given: &str, choices: &[&str]) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid {argument} \"{}\"", shown(given)))
+        .detail(format!("The values of {argument} are {}.", choices.join(", ")))
+        .hint(format!("Use one of the values of {argument}."))
+}
+
+pub fn bad_token(token: i64) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid token {token}"))
+        .detail("Tokens are positive numbers.")
+        .hint("Present the token that the grant returned.")
+}
+
+pub fn bad_setting(why: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, "invalid value for parameter \"pg_lease.token\"")
+        .detail(format!("{why}."))
+        .hint("Write lease=token, several separated by commas, for instance 'arbitrum=41'.")
+}
+
+pub fn bad_client_time() -> Refusal {
+    Refusal::new(Code::InvalidValue, "invalid client_now: it is not finite")
+        .detail("The skew of an infinite time has no meaning.")
+        .hint("Pass the client's own clock.")
+}
+
+pub fn too_many(what: &str, most: usize, given: usize) -> Refusal {
+    Refusal::new(Code::LimitExceeded, format!("too many {what} in one call"))
+        .detail(format!("At most {most} are taken; {given} were given."))
+        .hint("Split the call.")
+}
+
+pub fn unequal_arrays(names: usize, tokens: usize) -> Refusal {
+    Refusal::new(Code::InvalidValue, "names and tokens do not pair up")
+        .detail(format!("There are {names} names and {tokens} tokens."))
+        .hint("Give one token per name, in the same order.")
+}
+
+// --- where a call cannot run -------------------------------------------------------------------
+
+pub fn read_only(function: &str, standby: bool) -> Refusal {
+    let place = if standby { "on a standby" } else { "in a read-only transaction" };
+    let hint = if standby {
+        "Connect to the primary, for instance with target_session_attrs=read-write."
+    } else {
+        "Begin a READ WRITE transaction."
+    };
+    Refusal::new(Code::ReadOnly, format!("cannot run {function}() {place}"))
+        .detail("The call writes.")
+        .hint(hint)
+}
+
+pub fn standby_check(lease: &str) -> Refusal {
+    Refusal::new(Code::NotInState, format!("lease \"{lease}\" cannot be checked on a standby"))
+        .detail("A standby does not know the newest token.")
+        .hint("Connect to the primary, for instance with target_session_attrs=read-write.")
+}
+
+pub fn prepare_after_change(lease: &str) -> Refusal {
+    Refusal::new(
+        Code::NotSupported,
+        format!("cannot prepare a transaction that changed who owns lease \"{lease}\""),
+    )
+    .detail("A prepared change of ownership would hold the lease for as long as nobody commits it.")
+    .hint("Change ownership in a transaction of its own and commit that first.")
+}
+
+// --- leases --------------------------------------------------------------------------------------
+
+pub fn unknown_lease(lease: &str) -> Refusal {
+    Refusal::new(Code::UnknownObject, format!("lease \"{lease}\" does not exist"))
+        .detail("Nobody has acquired it, or it was dropped.")
+        .hint("Look at lease.status for the leases there are.")
+}
+
+pub fn busy(lease: &str, who: &str, waited_ms: u64) -> Refusal {
+    Refusal::new(Code::Busy, format!("lease \"{lease}\" is busy"))
+        .detail(format!("Waited {waited_ms} ms for {who}."))
+        .hint("Try again, or raise lock_timeout.")
+}
+
+pub fn not_idle(lease: &str, owner: &str, expires_at: &str) -> Refusal {
+    Refusal::new(Code::Busy, format!("lease \"{lease}\" is held"))
+        .detail(format!("It is held by \"{owner}\" until {expires_at}."))
+        .hint("Release it first, or wait until it has expired.")
+}
+
+pub fn guards_tables(lease: &str, table: &str) -> Refusal {
+    Refusal::new(Code::NotInState, format!("lease \"{lease}\" guards table \"{table}\""))
+        .detail("Without the lease nobody could write the table.")
+        .hint("Call lease_unguard for the table first.")
+}
+
+/// `fact` says what the row says now.
+pub fn lost(lease: &str, token: i64, fact: &str) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("lease \"{lease}\" is no longer held with token {token}"),
+    )
+    .detail(fact.to_owned())
+    .hint("Stop the work, and acquire the lease again before going on.")
+}
+
+pub fn tokens_used_up(lease: &str) -> Refusal {
+    Refusal::new(Code::TokensUsedUp, format!("no token is left for lease \"{lease}\""))
+        .detail("The sequence lease.token has reached the end of bigint.")
+        .hint("Restore the leases into a new database, whose tokens start at the present time.")
+}
+
+// --- the fence -----------------------------------------------------------------------------------
+
+pub fn nothing_presented(lease: &str, table: Option<&str>) -> Refusal {
+    let detail = match table {
+        Some(table) => format!("Table \"{table}\" takes writes under a token of this lease only."),
+        None => "The check needs a token of this lease.".to_owned(),
+    };
+    Refusal::new(Code::NotInState, format!("no token presented for lease \"{lease}\""))
+        .detail(detail)
+        .hint(format!(
+            "Call lease_fence_check('{lease}', token) first in the transaction, or set \
+             pg_lease.token to '{lease}=token'."
+        ))
+}
+
+pub fn never_granted(lease: &str, token: i64) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("token {token} was never granted for lease \"{lease}\""),
+    )
+    .detail("The lease does not exist in this database: nobody has acquired it, or it was dropped.")
+    .hint("Acquire the lease and present the token that the grant returns.")
+}
+
+pub fn takeover_under_way(lease: &str, token: i64) -> Refusal {
+    lost(lease, token, "A takeover of the lease is under way.")
+}
+
+pub fn change_under_way(lease: &str, token: i64, leases: usize) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("lease \"{lease}\" cannot be confirmed with token {token}"),
+    )
+    .detail(format!(
+        "The transaction wrote under {leases} leases, and a change of ownership, of one lease or \
+         another, did not end in time."
+    ))
+    .hint("Run the transaction again, or write under fewer leases at once.")
+}
+
+pub fn expired(lease: &str, token: i64, since: &str) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("lease \"{lease}\" has expired under token {token}"),
+    )
+    .detail(format!("It expired at {since}, and the guard asks for a live lease."))
+    .hint("Renew the lease, then run the transaction again.")
+}
+
+pub fn granted_in_this_snapshot(lease: &str, token: i64) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("token {token} of lease \"{lease}\" cannot be used in the transaction that got it"),
+    )
+    .detail(
+        "The transaction is REPEATABLE READ or SERIALIZABLE, and its snapshot may miss the \
+         predecessor's last write.",
+    )
+    .hint("Commit first, then write under the token in the next transaction.")
+}
+
+pub fn below_newest(lease: &str, token: i64, newest: i64) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("token {token} of lease \"{lease}\" is stale"),
+    )
+    .detail(format!("This database has obeyed token {newest} already."))
+    .hint("Stop the work, and acquire the lease again before going on.")
+}
+
+pub fn unraised_in_snapshot(lease: &str, token: i64) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("token {token} of lease \"{lease}\" is new to this database"),
+    )
+    .detail(
+        "The transaction is REPEATABLE READ or SERIALIZABLE, and its snapshot may miss the \
+         predecessor's last write.",
+    )
+    .hint(format!(
+        "Call lease_fence_raise('{lease}', {token}) in a transaction of its own first."
+    ))
+}
+
+pub fn token_from_the_future(lease: &str, token: i64, reads_as: &str) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("token {token} was never granted for lease \"{lease}\""),
+    )
+    .detail(format!(
+        "It reads as a grant at {reads_as}, more than a day ahead of this database's clock."
+    ))
+    .hint("Present the token that the grant returned; the extension's owner can raise the fence.")
+}
+
+// --- guards --------------------------------------------------------------------------------------
+
+pub fn attached_wrongly(what: &str) -> Refusal {
+    Refusal::new(Code::TriggerProtocol, "a pg_lease guard is attached in a wrong way")
+        .detail(format!("{what}."))
+        .hint("Drop the trigger and attach it with lease_guard().")
+}
+
+pub fn unknown_table(oid: u32) -> Refusal {
+    Refusal::new(Code::UnknownTable, format!("table with OID {oid} does not exist"))
+        .detail("It may have been dropped meanwhile.")
+        .hint("Name an existing table.")
+}
+
+pub fn not_guardable(table: &str, why: &str) -> Refusal {
+    Refusal::new(Code::WrongObjectType, format!("\"{table}\" cannot be guarded"))
+        .detail(format!("{why}."))
+        .hint("Guard an ordinary or partitioned table whose whole tree can be checked.")
+}
+
+pub fn not_owner(table: &str) -> Refusal {
+    Refusal::new(Code::NotAllowed, format!("must be owner of table \"{table}\""))
+        .detail("A guard decides who may write the table, so only its owner may set or remove it.")
+        .hint("Call as the table's owner.")
+}
+
+pub fn other_guard(table: &str, lease: &str, there: &str, asked: &str) -> Refusal {
+    Refusal::new(
+        Code::DuplicateObject,
+        format!("table \"{table}\" is already guarded by lease \"{lease}\""),
+    )
+    .detail(format!("The guard there is {there}; asked for was {asked}."))
+    .hint("Call lease_unguard first, in the same transaction.")
+}
+
+pub fn guard_disabled(table: &str, lease: &str) -> Refusal {
+    Refusal::new(
+        Code::DuplicateObject,
+        format!("table \"{table}\" has a guard of lease \"{lease}\" that is disabled"),
+    )
+    .detail("A disabled guard lets every writer through.")
+    .hint("Call lease_unguard first, or enable the trigger.")
+}
+
+pub fn no_guard(table: &str, lease: Option<&str>) -> Refusal {
+    let message = match lease {
+        Some(lease) => format!("table \"{table}\" is not guarded by lease \"{lease}\""),
+        None => format!("table \"{table}\" is not guarded"),
+    };
+    Refusal::new(Code::UnknownObject, message)
+        .detail("There is no guard to remove.")
+        .hint("Look at lease.guards for the guards there are.")
+}
+
+pub fn guarded_through_parent(table: &str, parent: &str) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("table \"{table}\" is guarded through its parent"),
+    )
+    .detail(format!("Its parent \"{parent}\" has the same guard; a hole in the tree is no guard."))
+    .hint("Call lease_unguard for the parent.")
+}
