@@ -15,6 +15,7 @@
 //! | `tree`    | the private copy of the PostgreSQL installation |
 //! | `install` | building the extension into that tree |
 //! | `server`  | starting, stopping, crashing and promoting servers |
+//! | `pooler`  | PgBouncer in front of a server |
 //! | `wait`    | waiting for a state, never for a time |
 //!
 //! The rest is inside work: `user` (who runs a server when we are root), `port`, `process`, and
@@ -23,6 +24,7 @@
 pub mod home;
 pub mod install;
 pub mod pg_config;
+pub mod pooler;
 mod port;
 pub mod process;
 pub mod server;
@@ -32,6 +34,7 @@ pub mod user;
 pub mod wait;
 mod watchdog;
 
+pub use pooler::Pooler;
 pub use server::{Builder, Server};
 pub use tree::Tree;
 pub use wait::wait_until;

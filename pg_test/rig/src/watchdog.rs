@@ -9,15 +9,21 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// `$1` is the site's directory. The pid counts only if that process works in our data directory.
+/// `$1` is the site's directory. A pid counts only if that process works in it: the server is
+/// asked to stop at once, and what is left after ten seconds is killed.
 const SCRIPT: &str = r#"
 read -r word && [ "$word" = dismissed ] && exit 0
-pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
-if [ -n "$pid" ] && [ "$(readlink "/proc/$pid/cwd")" = "$1/data" ]; then
-    kill -QUIT "$pid"
-    for _ in $(seq 100); do [ -d "/proc/$pid/fd" ] && sleep 0.1; done
-    [ "$(readlink "/proc/$pid/cwd")" = "$1/data" ] && kill -KILL "$pid"
+workers() {
+    for process in /proc/[0-9]*; do
+        case "$(readlink "$process/cwd")" in "$1" | "$1"/*) echo "${process#/proc/}" ;; esac
+    done
+}
+server=$(head -n 1 "$1/data/postmaster.pid" 2> /dev/null)
+if [ -n "$server" ] && [ "$(readlink "/proc/$server/cwd")" = "$1/data" ]; then
+    kill -QUIT "$server"
+    for _ in $(seq 100); do [ -z "$(workers "$1/data")" ] || sleep 0.1; done
 fi
+for left in $(workers "$1"); do kill -KILL "$left"; done
 rm -rf "$1"
 "#;
 

@@ -76,7 +76,10 @@ fn system(names: &[String]) -> Result<Tally> {
 
 fn cargo_test(package: &[&str], names: &[String]) -> Result<Tally> {
     let mut test = cargo(&["test", "--no-fail-fast"])?;
-    test.args(package).arg("--").args(names);
+    test.args(package)
+        .arg("--")
+        .args(names)
+        .env("RUST_LIB_BACKTRACE", "0");
     let (said, success) = tee(&mut test)?;
     Ok(Tally::of_cargo(&said).after(success))
 }
