@@ -45,7 +45,8 @@ ifdef INTO
 	@$(RIG) install '$(INTO)'
 else
 	@$(RIG) tree
-	@echo 'Installed for this checkout only. For a PostgreSQL of yours: make install INTO=/path/to/pg_config'
+	@echo 'Installed for this checkout only.'
+	@echo 'For a PostgreSQL of yours: make install INTO=/path/to/pg_config'
 endif
 
 server: deps
@@ -77,7 +78,8 @@ lint: deps
 	@$(RIG) lint
 
 clean:
-	@if [ -x target/debug/rig ] || compgen -G "$${PG_LEASE_HOME:-$${TMPDIR:-/tmp}/pg_lease-*}" >/dev/null; \
+	@home="$${PG_LEASE_HOME:-$${TMPDIR:-/tmp}/pg_lease-*}"; \
+	if [ -x target/debug/rig ] || compgen -G "$$home" >/dev/null; \
 	then $(RIG) clean; else rm -rf target; fi
 
 tree: deps
