@@ -11,6 +11,8 @@
 //!
 //! The SQL that creates the objects is in `sql/`, in the order in which it runs.
 
+#![deny(unsafe_code)]
+
 ::pgrx::pg_module_magic!(name, version);
 
 mod clock;

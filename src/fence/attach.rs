@@ -16,16 +16,25 @@ pub fn guard(args: &Args) -> Result<Vec<Guarded>> {
     let fires = if args.boolean(3, "always")? { Fires::Always } else { Fires::Origin };
     name::check_lease(lease)?;
     check_writable("lease_guard")?;
-    ddl::lock_table(relation, false)?;
+    check_owned(relation)?;
+    ddl::lock_table(relation, false);
     let tree = ddl::tree(relation, Some(false));
     for member in &tree {
-        if !ddl::is_owned_by_caller(*member) {
-            return Err(refusal::not_owner(&ddl::name(*member)));
-        }
+        check_owned(*member)?;
         ddl::check_guardable(*member)?;
     }
     let wanted = Wanted { lease, mode: mode.name(), fires };
     tree.iter().map(|member| wanted.on(*member)).collect()
+}
+
+fn check_owned(relation: u32) -> Result<()> {
+    if !ddl::exists(relation) {
+        return Err(refusal::unknown_table(relation));
+    }
+    if ddl::is_owned_by_caller(relation) {
+        return Ok(());
+    }
+    Err(refusal::not_owner(&ddl::name(relation)))
 }
 
 struct Wanted<'a> {
@@ -39,7 +48,13 @@ impl Wanted<'_> {
     fn on(&self, relation: u32) -> Result<Guarded> {
         let there = ddl::guards(relation).into_iter().find(|guard| guard.lease == self.lease);
         let Some(there) = there else {
-            ddl::create_guard(relation, &trigger_name(self.lease), self.lease, self.mode, self.fires);
+            ddl::create_guard(
+                relation,
+                &trigger_name(self.lease),
+                self.lease,
+                self.mode,
+                self.fires,
+            );
             return Ok(Guarded { relation, guard: "created" });
         };
         if there.fires == Fires::Disabled {
@@ -71,10 +86,9 @@ pub fn unguard(args: &Args) -> Result<i64> {
         name::check_lease(lease)?;
     }
     check_writable("lease_unguard")?;
-    ddl::lock_table(relation, true)?;
-    if !ddl::is_owned_by_caller(relation) {
-        return Err(refusal::not_owner(&ddl::name(relation)));
-    }
+    check_owned(relation)?;
+    ddl::lock_table(relation, true);
+    check_owned(relation)?;
     let here = wanted_guards(relation, lease);
     if here.is_empty() {
         return Err(refusal::no_guard(&ddl::name(relation), lease));

@@ -105,7 +105,9 @@ pub fn settle(key: &Key, row: &LeaseRow) -> Result<()> {
         void: row.home != identity::home(),
     };
     for at in 0..transaction::entries() {
-        let Some(entry) = transaction::unsettled(at) else { continue };
+        let Some(entry) = transaction::unsettled(at) else {
+            continue;
+        };
         if *entry.key != *key || entry.rule == Rule::Newest {
             continue;
         }

@@ -52,9 +52,7 @@ pub fn confirm(key: &Key, token: i64) -> Result<()> {
     let newest = rows::newest_token(key);
     match standing(newest, token) {
         Standing::Equal => Ok(()),
-        Standing::Below | Standing::Above => {
-            Err(refusal::below_newest(&key.name, token, newest))
-        }
+        Standing::Below | Standing::Above => Err(refusal::below_newest(&key.name, token, newest)),
     }
 }
 

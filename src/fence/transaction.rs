@@ -117,9 +117,7 @@ pub fn granted(key: &Rc<Key>, token: i64) {
 }
 
 pub fn was_granted_here(key: &Key, token: i64) -> bool {
-    STATE.with(|state| {
-        state.granted.iter().any(|mark| mark.token == token && *mark.key == *key)
-    })
+    STATE.with(|state| state.granted.iter().any(|mark| mark.token == token && *mark.key == *key))
 }
 
 pub fn changed(key: &Rc<Key>) {

@@ -13,12 +13,7 @@ use std::rc::Rc;
 
 /// Grants the lease under a new token. `row` is locked by this transaction, or None where the name
 /// is. The time is read last, so that nothing is born expired.
-pub fn grant(
-    key: &Rc<Key>,
-    row: Option<LeaseRow>,
-    owner: &str,
-    ttl_ms: i32,
-) -> Result<Answer> {
+pub fn grant(key: &Rc<Key>, row: Option<LeaseRow>, owner: &str, ttl_ms: i32) -> Result<Answer> {
     let is_new = row.is_none();
     match &row {
         Some(row) => end_token(key, row)?,

@@ -117,7 +117,9 @@ fn has_it_not(key: &Key, status: Status, row: Option<&LeaseRow>, now: Micros) ->
 
 /// What became of a lease, for the DETAIL of a refusal.
 pub fn fact(row: Option<&LeaseRow>) -> String {
-    let Some(row) = row else { return "The lease does not exist any more.".to_owned() };
+    let Some(row) = row else {
+        return "The lease does not exist any more.".to_owned();
+    };
     let since = clock::shown(row.since);
     let owner = row.owner.as_deref().unwrap_or_default();
     match row.as_lease(identity::home()).state(clock::now()) {

@@ -115,9 +115,7 @@ impl Returns for Answer {
     }
 }
 
-fn split<const N: usize>(
-    columns: &[Option<pg_sys::Datum>; N],
-) -> ([pg_sys::Datum; N], [bool; N]) {
+fn split<const N: usize>(columns: &[Option<pg_sys::Datum>; N]) -> ([pg_sys::Datum; N], [bool; N]) {
     let null = pg_sys::Datum::null();
     (columns.map(|value| value.unwrap_or(null)), columns.map(|value| value.is_none()))
 }

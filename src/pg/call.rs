@@ -3,8 +3,8 @@
 
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
-use pgrx::pg_sys;
 use pgrx::FromDatum;
+use pgrx::pg_sys;
 use std::ffi::CStr;
 
 /// The arguments of one call.
@@ -25,7 +25,8 @@ impl Args {
 
     fn datum(&self, index: usize) -> Option<pg_sys::Datum> {
         // SAFETY: the SQL declarations in sql/ give every function as many arguments as it reads.
-        let argument = unsafe { (*self.fcinfo).args.as_slice((*self.fcinfo).nargs as usize)[index] };
+        let argument =
+            unsafe { (*self.fcinfo).args.as_slice((*self.fcinfo).nargs as usize)[index] };
         (!argument.isnull).then_some(argument.value)
     }
 
@@ -34,7 +35,7 @@ impl Args {
     }
 
     pub fn optional_text(&self, index: usize) -> Option<&str> {
-        self.datum(index).map(|datum| text(datum))
+        self.datum(index).map(text)
     }
 
     pub fn text(&self, index: usize, name: &str) -> Result<&str> {
@@ -123,8 +124,7 @@ impl Returns for Interval {
 pub fn interval_datum(micros: i64) -> pg_sys::Datum {
     // SAFETY: palloc0 returns zeroed memory of the size asked for or raises.
     unsafe {
-        let interval =
-            pg_sys::palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
+        let interval = pg_sys::palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
         (*interval).time = micros;
         pg_sys::Datum::from(interval)
     }

@@ -54,17 +54,11 @@ impl Fires {
     }
 }
 
-/// How long a table of a tree is locked against new members, and against being written.
-pub fn lock_table(relation: u32, exclusive: bool) -> Result<()> {
+/// Locks a table against new members and, with `exclusive`, against everything. The lock stays.
+pub fn lock_table(relation: u32, exclusive: bool) {
     let mode = if exclusive { pg_sys::AccessExclusiveLock } else { pg_sys::ShareRowExclusiveLock };
-    // SAFETY: locks by OID, then looks whether the table is still there.
-    unsafe {
-        pg_sys::LockRelationOid(pg_sys::Oid::from(relation), mode as i32);
-        if pg_sys::get_rel_name(pg_sys::Oid::from(relation)).is_null() {
-            return Err(refusal::unknown_table(relation));
-        }
-    }
-    Ok(())
+    // SAFETY: locks by OID, whether or not the table is still there.
+    unsafe { pg_sys::LockRelationOid(pg_sys::Oid::from(relation), mode as i32) }
 }
 
 unsafe extern "C-unwind" {
@@ -99,8 +93,7 @@ pub fn tree(relation: u32, lock: Option<bool>) -> Vec<u32> {
     // SAFETY: returns a list of OIDs in the current memory context.
     unsafe {
         let root = pg_sys::Oid::from(relation);
-        let list =
-            pg_guard_ffi_boundary(|| find_all_inheritors(root, mode as i32, null_mut()));
+        let list = pg_guard_ffi_boundary(|| find_all_inheritors(root, mode as i32, null_mut()));
         let length = if list.is_null() { 0 } else { (*list).length };
         (0..length).map(|at| pg_sys::list_nth_oid(list, at).to_u32()).collect()
     }
@@ -168,22 +161,27 @@ unsafe fn struct_of<T>(tuple: pg_sys::HeapTuple) -> *const T {
     unsafe { (*tuple).t_data.cast::<u8>().add((*(*tuple).t_data).t_hoff as usize).cast() }
 }
 
-/// Opens a relation that the transaction may lock, runs `f`, and leaves the lock.
-fn with_relation<R>(relation: u32, f: impl FnOnce(pg_sys::Relation) -> R) -> R {
-    // SAFETY: opens by OID or raises; if `f` raises, the resource owner closes it.
+/// Opens a relation, runs `f`, and leaves the lock. None where the relation is gone.
+fn with_relation<R>(relation: u32, f: impl FnOnce(pg_sys::Relation) -> R) -> Option<R> {
+    // SAFETY: opens by OID, or not; if `f` raises, the resource owner closes it.
     unsafe {
-        let open =
-            pg_sys::relation_open(pg_sys::Oid::from(relation), pg_sys::AccessShareLock as i32);
+        let share = pg_sys::AccessShareLock as i32;
+        let open = pg_sys::try_relation_open(pg_sys::Oid::from(relation), share);
+        if open.is_null() {
+            return None;
+        }
         let value = f(open);
         pg_sys::relation_close(open, pg_sys::NoLock as i32);
-        value
+        Some(value)
     }
 }
 
 /// The name of an open relation, for messages.
 pub unsafe fn relation_name(open: pg_sys::Relation) -> String {
     // SAFETY: the caller has it open.
-    unsafe { CStr::from_ptr((*(*open).rd_rel).relname.data.as_ptr()) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr((*(*open).rd_rel).relname.data.as_ptr()) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 pub fn name(relation: u32) -> String {
@@ -192,11 +190,23 @@ pub fn name(relation: u32) -> String {
     super::call::owned(name).unwrap_or_else(|| relation.to_string())
 }
 
-/// Whether the caller owns the table.
+/// Whether the table is there.
+pub fn exists(relation: u32) -> bool {
+    // SAFETY: looks the table up in the catalog cache, without locking it.
+    !unsafe { pg_sys::get_rel_name(pg_sys::Oid::from(relation)) }.is_null()
+}
+
+/// Whether the caller owns the table, which exists.
 pub fn is_owned_by_caller(relation: u32) -> bool {
-    let owner = super::rows::owner_of(pg_sys::Oid::from(relation));
-    // SAFETY: plain calls.
-    unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), owner) }
+    let relation = pg_sys::Oid::from(relation);
+    // SAFETY: looks the table up in the catalog cache, without locking it.
+    unsafe {
+        let caller = pg_sys::GetUserId();
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_class_ownercheck(relation, caller);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, caller);
+    }
 }
 
 /// Refuses what a guard could not watch.
@@ -216,6 +226,7 @@ pub fn check_guardable(relation: u32) -> Result<()> {
             }
         }
     });
+    let Some(why) = why else { return Err(refusal::unknown_table(relation)) };
     let why = why.or_else(|| {
         is_subscribed(relation)
             .then_some("A subscription writes it, and its worker does not fire statement triggers")
@@ -247,13 +258,15 @@ pub fn guards(relation: u32) -> Vec<Guard> {
             if triggers.is_null() {
                 return Vec::new();
             }
-            let all = std::slice::from_raw_parts(
-                (*triggers).triggers,
-                (*triggers).numtriggers as usize,
-            );
-            all.iter().filter(|t| t.tgfoid == function && t.tgnargs == 2).map(|t| guard(t)).collect()
+            let all =
+                std::slice::from_raw_parts((*triggers).triggers, (*triggers).numtriggers as usize);
+            all.iter()
+                .filter(|t| t.tgfoid == function && t.tgnargs == 2)
+                .map(|t| guard(t))
+                .collect()
         }
     })
+    .unwrap_or_default()
 }
 
 unsafe fn guard(trigger: &pg_sys::Trigger) -> Guard {

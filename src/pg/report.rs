@@ -53,7 +53,9 @@ pub fn log(message: String) {
 /// Why a setting is refused, for the error that SET raises.
 pub fn explain_setting(refusal: &Refusal) {
     let copy = |text: &Option<String>| -> *mut std::ffi::c_char {
-        let Some(text) = text else { return std::ptr::null_mut() };
+        let Some(text) = text else {
+            return std::ptr::null_mut();
+        };
         // SAFETY: pnstrdup copies exactly that many bytes and ends them with a zero byte.
         unsafe { pg_sys::pnstrdup(text.as_ptr().cast(), text.len()) }
     };

@@ -226,7 +226,8 @@ impl Open {
             pg_sys::index_rescan(scan, &mut condition, 1, null_mut(), 0);
             let mut found = None;
             while found.is_none() {
-                let tid = pg_sys::index_getnext_tid(scan, pg_sys::ScanDirection::ForwardScanDirection);
+                let tid =
+                    pg_sys::index_getnext_tid(scan, pg_sys::ScanDirection::ForwardScanDirection);
                 if tid.is_null() {
                     break;
                 }
@@ -324,7 +325,9 @@ pub fn lease_fence(key: &Key, home: i64) -> Option<Fence> {
 }
 
 pub fn lease(key: &Key) -> Option<LeaseRow> {
-    with_table(Which::Lease, pg_sys::AccessShareLock, |table| table.find(key, |tuple| tuple.lease_row()))
+    with_table(Which::Lease, pg_sys::AccessShareLock, |table| {
+        table.find(key, |tuple| tuple.lease_row())
+    })
 }
 
 /// The highest token in any row.
@@ -363,7 +366,9 @@ pub enum Locked {
 pub fn lock_lease(key: &Key, wait_ms: i32) -> Locked {
     loop {
         let attempt = with_table(Which::Lease, pg_sys::RowExclusiveLock, |table| {
-            let Some(row) = table.find(key, |tuple| tuple.lease_row()) else { return Some(Locked::Missing) };
+            let Some(row) = table.find(key, |tuple| tuple.lease_row()) else {
+                return Some(Locked::Missing);
+            };
             match table.lock(row.tid, pg_sys::LockWaitPolicy::LockWaitSkip) {
                 Lock::Gone => None,
                 Lock::Row(row) => Some(Locked::Row(row)),
@@ -381,6 +386,7 @@ pub fn lock_lease(key: &Key, wait_ms: i32) -> Locked {
         if let Some(result) = attempt {
             return result;
         }
+        pgrx::check_for_interrupts!();
     }
 }
 
@@ -423,7 +429,12 @@ impl Open {
     }
 
     /// Writes a new version of a row that this transaction has locked.
-    fn update(&self, key: &Key, tid: pg_sys::ItemPointerData, values: &mut [Option<pg_sys::Datum>]) {
+    fn update(
+        &self,
+        key: &Key,
+        tid: pg_sys::ItemPointerData,
+        values: &mut [Option<pg_sys::Datum>],
+    ) {
         // SAFETY: values has a datum per column, of the column's type; the row is locked by us, so
         // that the update neither waits nor loses. The index gets an entry when the row moved.
         unsafe {
@@ -434,15 +445,32 @@ impl Open {
             let command = pg_sys::GetCurrentCommandId(true);
             #[cfg(feature = "pg15")]
             let result = pg_sys::heap_update(
-                self.relation, &mut tid, tuple, command, null_mut(), true, &mut failure, &mut mode,
+                self.relation,
+                &mut tid,
+                tuple,
+                command,
+                null_mut(),
+                true,
+                &mut failure,
+                &mut mode,
             );
             #[cfg(not(feature = "pg15"))]
             let result = pg_sys::heap_update(
-                self.relation, &mut tid, tuple, command, null_mut(), true, &mut failure, &mut mode,
+                self.relation,
+                &mut tid,
+                tuple,
+                command,
+                null_mut(),
+                true,
+                &mut failure,
+                &mut mode,
                 &mut 0,
             );
             if result != pg_sys::TM_Result::TM_Ok {
-                pgrx::error!("pg_lease: the locked row of lease \"{}\" could not be changed", key.name);
+                pgrx::error!(
+                    "pg_lease: the locked row of lease \"{}\" could not be changed",
+                    key.name
+                );
             }
             let heap_only = pg_sys::HEAP_ONLY_TUPLE as u16;
             if (*(*tuple).t_data).t_infomask2 & heap_only == 0 {

@@ -25,7 +25,11 @@ unsafe impl Sync for Entries {}
 
 static SCOPES: Entries = Entries([
     pg_sys::config_enum_entry { name: c"session".as_ptr(), val: SCOPE_SESSION, hidden: false },
-    pg_sys::config_enum_entry { name: c"transaction".as_ptr(), val: SCOPE_TRANSACTION, hidden: false },
+    pg_sys::config_enum_entry {
+        name: c"transaction".as_ptr(),
+        val: SCOPE_TRANSACTION,
+        hidden: false,
+    },
     pg_sys::config_enum_entry { name: null(), val: 0, hidden: false },
 ]);
 
@@ -129,7 +133,8 @@ unsafe fn define_clock() {
     unsafe {
         pg_sys::DefineCustomRealVariable(
             c"pg_lease.clock_offset".as_ptr(),
-            c"Added to the server's clock wherever leases are judged: for tests and simulation.".as_ptr(),
+            c"Added to the server's clock wherever leases are judged: for tests and simulation."
+                .as_ptr(),
             null(),
             addr_of_mut!(CLOCK_OFFSET_MS),
             0.0,

@@ -23,7 +23,8 @@ pub fn within<R>(lock_timeout_ms: i32, f: impl FnOnce() -> R) -> Option<R> {
         };
         let mut f = Some(f);
         let run = std::panic::AssertUnwindSafe(|| {
-            let value = super::settings::with_lock_timeout(lock_timeout_ms, || f.take().map(|f| f()));
+            let value =
+                super::settings::with_lock_timeout(lock_timeout_ms, || f.take().map(|f| f()));
             pg_sys::ReleaseCurrentSubTransaction();
             back();
             value

@@ -34,7 +34,10 @@ pub fn register(hooks: Hooks) {
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn transaction_turns(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
+unsafe extern "C-unwind" fn transaction_turns(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut c_void,
+) {
     use pg_sys::XactEvent as E;
     let Some(hooks) = HOOKS.get() else { return };
     let verdict = match event {

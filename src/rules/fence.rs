@@ -63,8 +63,15 @@ pub enum Verdict {
 }
 
 /// Judges a presented token by the lease's row. `now` is read only for a live lease.
-pub fn judge(fence: Option<&Fence>, token: i64, live: bool, now: impl FnOnce() -> Micros) -> Verdict {
-    let Some(fence) = fence else { return Verdict::Unknown };
+pub fn judge(
+    fence: Option<&Fence>,
+    token: i64,
+    live: bool,
+    now: impl FnOnce() -> Micros,
+) -> Verdict {
+    let Some(fence) = fence else {
+        return Verdict::Unknown;
+    };
     if fence.token != token {
         return Verdict::Stale;
     }

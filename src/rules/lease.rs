@@ -87,7 +87,9 @@ pub enum Acquire {
 }
 
 pub fn acquire(row: Option<&Lease>, owner: &str, keep: KeepToken, now: Micros) -> Acquire {
-    let Some(lease) = row else { return Acquire::Grant };
+    let Some(lease) = row else {
+        return Acquire::Grant;
+    };
     let live = lease.state(now) == State::Held;
     if lease.is_owned_by(owner) {
         let kept = match keep {

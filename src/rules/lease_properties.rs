@@ -10,13 +10,29 @@ const OWNERS: [&str; 3] = ["a", "b", "c"];
 
 #[derive(Clone, Debug)]
 enum Step {
-    Acquire { owner: usize, ttl_ms: i32, keep: KeepToken },
-    Renew { owner: usize, ttl_ms: i32 },
-    RenewOld { owner: usize, back: i64 },
-    Release { owner: usize },
-    Clock { by: Micros },
+    Acquire {
+        owner: usize,
+        ttl_ms: i32,
+        keep: KeepToken,
+    },
+    Renew {
+        owner: usize,
+        ttl_ms: i32,
+    },
+    RenewOld {
+        owner: usize,
+        back: i64,
+    },
+    Release {
+        owner: usize,
+    },
+    Clock {
+        by: Micros,
+    },
     /// The server starts again, and its mint has forgotten the newest `lost` numbers.
-    Restart { lost: i64 },
+    Restart {
+        lost: i64,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -78,10 +94,10 @@ impl World {
             }
             Step::Release { owner } => {
                 let token = self.row.as_ref().map_or(1, |lease| lease.token);
-                if is_held_with(self.row.as_ref(), OWNERS[owner], token) {
-                    if let Some(lease) = self.row.as_mut() {
-                        (lease.owner, lease.expires_at) = (None, i64::MIN);
-                    }
+                if is_held_with(self.row.as_ref(), OWNERS[owner], token)
+                    && let Some(lease) = self.row.as_mut()
+                {
+                    (lease.owner, lease.expires_at) = (None, i64::MIN);
                 }
             }
             Step::Clock { by } => self.now += by,
@@ -111,7 +127,9 @@ impl World {
 }
 
 fn check(before: Option<&Lease>, world: &World, step: &Step) {
-    let (Some(old), Some(new)) = (before, world.row.as_ref()) else { return };
+    let (Some(old), Some(new)) = (before, world.row.as_ref()) else {
+        return;
+    };
     let was_live = old.state(world.now) == State::Held;
     let moved = old.owner != new.owner && new.owner.is_some();
     if was_live && old.owner.is_some() {

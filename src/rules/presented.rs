@@ -34,11 +34,12 @@ pub fn parse(text: &str) -> Result<Vec<Presented>> {
 }
 
 fn parse_one(part: &str) -> Result<Presented> {
-    let (lease, token) = part
-        .split_once('=')
-        .ok_or_else(|| refusal::bad_setting("A part of it has no lease name before an equals sign"))?;
+    let (lease, token) = part.split_once('=').ok_or_else(|| {
+        refusal::bad_setting("A part of it has no lease name before an equals sign")
+    })?;
     let (lease, token) = (lease.trim(), token.trim());
-    name::check_lease(lease).map_err(|_| refusal::bad_setting("A lease name in it is not valid"))?;
+    name::check_lease(lease)
+        .map_err(|_| refusal::bad_setting("A lease name in it is not valid"))?;
     let digits = !token.is_empty() && token.bytes().all(|b| b.is_ascii_digit());
     match token.parse::<i64>() {
         Ok(token) if digits && token > 0 => Ok(Presented { lease: lease.to_owned(), token }),
@@ -53,10 +54,15 @@ fn refuse_twice(found: &[Presented]) -> Result<()> {
     let mut names: Vec<&str> = found.iter().map(|p| p.lease.as_str()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => {
-            Err(refusal::bad_setting(&format!("Lease \"{}\" is in it twice", pair[0])))
-        }
+        Some(pair) => Err(refusal::bad_setting(&format!("Lease \"{}\" is in it twice", pair[0]))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+impl From<refusal::Refusal> for proptest::test_runner::TestCaseError {
+    fn from(refusal: refusal::Refusal) -> Self {
+        Self::fail(refusal.message)
     }
 }
 
@@ -88,8 +94,23 @@ mod tests {
     fn everything_else_is_refused() {
         let long = format!("a={}", "1".repeat(100_000));
         let bad = [
-            "41", "a=", "a=x", "a=1,a=2", "a=99999999999999999999", "a=-1", "a=0", "a=+1", "=1",
-            "a=1,", ",a=1", "a b=1", "a=1 2", "a=1;b=2", "é=1", "a==1", &long,
+            "41",
+            "a=",
+            "a=x",
+            "a=1,a=2",
+            "a=99999999999999999999",
+            "a=-1",
+            "a=0",
+            "a=+1",
+            "=1",
+            "a=1,",
+            ",a=1",
+            "a b=1",
+            "a=1 2",
+            "a=1;b=2",
+            "é=1",
+            "a==1",
+            &long,
         ];
         for text in bad {
             assert!(parse(text).is_err(), "{} was taken", &text[..text.len().min(40)]);
@@ -110,12 +131,5 @@ mod tests {
             let expected: Vec<_> = tokens.iter().map(|(l, t)| one(l, *t)).collect();
             prop_assert_eq!(read, expected);
         }
-    }
-}
-
-#[cfg(test)]
-impl From<refusal::Refusal> for proptest::test_runner::TestCaseError {
-    fn from(refusal: refusal::Refusal) -> Self {
-        Self::fail(refusal.message)
     }
 }

@@ -79,12 +79,15 @@ pub fn null(argument: &str) -> Refusal {
 }
 
 pub fn bad_name(name: &str) -> Refusal {
-    Refusal::new(Code::InvalidValue, format!("invalid lease name \"{}\"", shown(name)))
-        .detail(format!(
-            "A lease name has 1 to 200 characters from A-Z, a-z, 0-9 and . _ : @ / -; this one has {}.",
-            name.chars().count()
-        ))
-        .hint("Choose a name that matches ^[A-Za-z0-9._:@/-]{1,200}$.")
+    Refusal::new(
+        Code::InvalidValue,
+        format!("invalid lease name \"{}\"", shown(name)),
+    )
+    .detail(format!(
+        "A lease name has 1 to 200 characters from A-Z, a-z, 0-9 and . _ : @ / -; this one has {}.",
+        name.chars().count()
+    ))
+    .hint("Choose a name that matches ^[A-Za-z0-9._:@/-]{1,200}$.")
 }
 
 pub fn bad_owner(owner: &str) -> Refusal {
@@ -225,12 +228,11 @@ pub fn nothing_presented(lease: &str, table: Option<&str>) -> Refusal {
 }
 
 pub fn never_granted(lease: &str, token: i64) -> Refusal {
-    Refusal::new(
-        Code::NotInState,
-        format!("token {token} was never granted for lease \"{lease}\""),
-    )
-    .detail("The lease does not exist in this database: nobody has acquired it, or it was dropped.")
-    .hint("Acquire the lease and present the token that the grant returns.")
+    Refusal::new(Code::NotInState, format!("token {token} was never granted for lease \"{lease}\""))
+        .detail(
+            "The lease does not exist in this database: nobody has acquired it, or it was dropped.",
+        )
+        .hint("Acquire the lease and present the token that the grant returns.")
 }
 
 pub fn takeover_under_way(lease: &str, token: i64) -> Refusal {
@@ -250,12 +252,9 @@ pub fn change_under_way(lease: &str, token: i64, leases: usize) -> Refusal {
 }
 
 pub fn expired(lease: &str, token: i64, since: &str) -> Refusal {
-    Refusal::new(
-        Code::NotInState,
-        format!("lease \"{lease}\" has expired under token {token}"),
-    )
-    .detail(format!("It expired at {since}, and the guard asks for a live lease."))
-    .hint("Renew the lease, then run the transaction again.")
+    Refusal::new(Code::NotInState, format!("lease \"{lease}\" has expired under token {token}"))
+        .detail(format!("It expired at {since}, and the guard asks for a live lease."))
+        .hint("Renew the lease, then run the transaction again.")
 }
 
 pub fn granted_in_this_snapshot(lease: &str, token: i64) -> Refusal {
@@ -271,12 +270,9 @@ pub fn granted_in_this_snapshot(lease: &str, token: i64) -> Refusal {
 }
 
 pub fn below_newest(lease: &str, token: i64, newest: i64) -> Refusal {
-    Refusal::new(
-        Code::NotInState,
-        format!("token {token} of lease \"{lease}\" is stale"),
-    )
-    .detail(format!("This database has obeyed token {newest} already."))
-    .hint("Stop the work, and acquire the lease again before going on.")
+    Refusal::new(Code::NotInState, format!("token {token} of lease \"{lease}\" is stale"))
+        .detail(format!("This database has obeyed token {newest} already."))
+        .hint("Stop the work, and acquire the lease again before going on.")
 }
 
 pub fn unraised_in_snapshot(lease: &str, token: i64) -> Refusal {
@@ -288,20 +284,17 @@ pub fn unraised_in_snapshot(lease: &str, token: i64) -> Refusal {
         "The transaction is REPEATABLE READ or SERIALIZABLE, and its snapshot may miss the \
          predecessor's last write.",
     )
-    .hint(format!(
-        "Call lease_fence_raise('{lease}', {token}) in a transaction of its own first."
-    ))
+    .hint(format!("Call lease_fence_raise('{lease}', {token}) in a transaction of its own first."))
 }
 
 pub fn token_from_the_future(lease: &str, token: i64, reads_as: &str) -> Refusal {
-    Refusal::new(
-        Code::NotInState,
-        format!("token {token} was never granted for lease \"{lease}\""),
-    )
-    .detail(format!(
-        "It reads as a grant at {reads_as}, more than a day ahead of this database's clock."
-    ))
-    .hint("Present the token that the grant returned; the extension's owner can raise the fence.")
+    Refusal::new(Code::NotInState, format!("token {token} was never granted for lease \"{lease}\""))
+        .detail(format!(
+            "It reads as a grant at {reads_as}, more than a day ahead of this database's clock."
+        ))
+        .hint(
+            "Present the token that the grant returned; the extension's owner can raise the fence.",
+        )
 }
 
 // --- guards --------------------------------------------------------------------------------------
@@ -359,10 +352,9 @@ pub fn no_guard(table: &str, lease: Option<&str>) -> Refusal {
 }
 
 pub fn guarded_through_parent(table: &str, parent: &str) -> Refusal {
-    Refusal::new(
-        Code::NotInState,
-        format!("table \"{table}\" is guarded through its parent"),
-    )
-    .detail(format!("Its parent \"{parent}\" has the same guard; a hole in the tree is no guard."))
-    .hint("Call lease_unguard for the parent.")
+    Refusal::new(Code::NotInState, format!("table \"{table}\" is guarded through its parent"))
+        .detail(format!(
+            "Its parent \"{parent}\" has the same guard; a hole in the tree is no guard."
+        ))
+        .hint("Call lease_unguard for the parent.")
 }

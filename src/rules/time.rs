@@ -59,7 +59,11 @@ mod tests {
         // 29 November 2026 is day 332 of its year, counted from 0
         let november = MINT_EPOCH + 332 * DAY_US;
         assert_eq!(token_at(november), 28_684_800_000_000);
-        assert_eq!(token_at(0), 1, "a clock before 2026 gives a small number, never a negative one");
+        assert_eq!(
+            token_at(0),
+            1,
+            "a clock before 2026 gives a small number, never a negative one"
+        );
     }
 
     #[test]
