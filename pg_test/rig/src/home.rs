@@ -50,18 +50,12 @@ pub fn path() -> Result<PathBuf> {
 pub fn ensure() -> Result<PathBuf> {
     let home = path()?;
     if home.as_os_str().len() > LONGEST_HOME {
-        bail!(
-            "{} is too long for a socket's path: set PG_LEASE_HOME",
-            home.display()
-        );
+        bail!("{} is too long for a socket's path: set PG_LEASE_HOME", home.display());
     }
     make_dir(&home)?;
     let found = fs::symlink_metadata(&home)?;
     if !found.is_dir() || found.uid() != our_uid().as_raw() {
-        bail!(
-            "{} exists but is not our directory: set PG_LEASE_HOME",
-            home.display()
-        );
+        bail!("{} exists but is not our directory: set PG_LEASE_HOME", home.display());
     }
     home.canonicalize().context("the home directory is gone")
 }

@@ -11,14 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 /// What the extension is made of, below the checkout.
-const SOURCES: [&str; 6] = [
-    "src",
-    "sql",
-    "Cargo.toml",
-    "Cargo.lock",
-    "pg_lease.control",
-    ".cargo",
-];
+const SOURCES: [&str; 6] = ["src", "sql", "Cargo.toml", "Cargo.lock", "pg_lease.control", ".cargo"];
 const STAMP: &str = "installed-from";
 
 /// Builds and installs the extension unless the tree holds what the sources make.
@@ -44,9 +37,7 @@ pub fn write_pgrx_config(origin: &PgConfig) -> Result<()> {
     let path = dir.join("config.toml");
     let old = fs::read_to_string(&path).unwrap_or_default();
     let feature = origin.feature()?;
-    let others = old
-        .lines()
-        .filter(|l| l.starts_with("pg") && !l.starts_with(&feature));
+    let others = old.lines().filter(|l| l.starts_with("pg") && !l.starts_with(&feature));
     let mut lines: Vec<String> = others.map(str::to_owned).collect();
     lines.push(format!("{feature} = {:?}", origin.program));
     lines.sort_unstable();
@@ -59,24 +50,14 @@ pub fn write_pgrx_config(origin: &PgConfig) -> Result<()> {
 
 /// Builds the extension and installs it into a PostgreSQL.
 pub fn into(postgres: &PgConfig) -> Result<()> {
-    eprintln!(
-        "rig: building pg_lease and installing it into {}",
-        postgres.pkglib.display()
-    );
+    eprintln!("rig: building pg_lease and installing it into {}", postgres.pkglib.display());
     let began = SystemTime::now();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", r#"umask 022; exec "$@" >&2"#, "install"]);
     command.args(["cargo", "pgrx", "install", "--release", "--pg-config"]);
-    command
-        .arg(&postgres.program)
-        .args(["--no-default-features", "--features"]);
-    command
-        .arg(postgres.feature()?)
-        .current_dir(home::checkout()?)
-        .stdin(Stdio::null());
-    let status = with_tools(&mut command)?
-        .status()
-        .context("cannot run cargo")?;
+    command.arg(&postgres.program).args(["--no-default-features", "--features"]);
+    command.arg(postgres.feature()?).current_dir(home::checkout()?).stdin(Stdio::null());
+    let status = with_tools(&mut command)?.status().context("cannot run cargo")?;
     if !status.success() {
         bail!("the extension did not build ({status})");
     }
@@ -92,21 +73,11 @@ fn pgrx_home() -> Result<PathBuf> {
 pub fn with_tools(command: &mut Command) -> Result<&mut Command> {
     let tools = home::target()?.join("tools/bin");
     let path = std::env::var("PATH").unwrap_or_default();
-    command
-        .env("PATH", format!("{}:{path}", tools.display()))
-        .env("PGRX_HOME", pgrx_home()?);
+    command.env("PATH", format!("{}:{path}", tools.display())).env("PGRX_HOME", pgrx_home()?);
     for (name, _) in std::env::vars_os() {
-        let ours = [
-            "CARGO_MANIFEST_",
-            "CARGO_PKG_",
-            "CARGO_BIN_",
-            "CARGO_CRATE_",
-            "CARGO_PRIMARY_",
-        ];
-        if ours
-            .iter()
-            .any(|prefix| name.to_string_lossy().starts_with(prefix))
-        {
+        let ours =
+            ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+        if ours.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);
         }
     }
@@ -143,9 +114,7 @@ fn hash_into(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
         let listed: std::io::Result<Vec<_>> = fs::read_dir(path)?.collect();
         let mut entries: Vec<PathBuf> = listed?.iter().map(fs::DirEntry::path).collect();
         entries.sort();
-        return entries
-            .iter()
-            .try_for_each(|entry| hash_into(entry, hasher));
+        return entries.iter().try_for_each(|entry| hash_into(entry, hasher));
     }
     match fs::read(path) {
         Ok(bytes) => bytes.hash(hasher),

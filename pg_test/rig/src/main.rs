@@ -33,9 +33,7 @@ fn main() -> ExitCode {
 
 /// Whether all is well. An error means that the question could not be answered.
 fn run(arguments: &[String]) -> Result<bool> {
-    let (command, rest) = arguments
-        .split_first()
-        .map_or(("help", arguments), |(c, r)| (c, r));
+    let (command, rest) = arguments.split_first().map_or(("help", arguments), |(c, r)| (c, r));
     match command {
         "deps" => cmd::deps::install_missing().map(|()| true),
         "tree" => rig::Tree::ready().map(|_| true),

@@ -22,10 +22,7 @@ impl PgConfig {
     pub fn chosen() -> Result<Self> {
         let program = chosen_program();
         if !program.is_file() {
-            bail!(
-                "there is no {}: run `make deps`, or set PG_CONFIG",
-                program.display()
-            );
+            bail!("there is no {}: run `make deps`, or set PG_CONFIG", program.display());
         }
         Self::ask(&program)
     }
@@ -48,9 +45,7 @@ impl PgConfig {
     pub fn major(&self) -> Result<u32> {
         let number = self.version.split_whitespace().nth(1).unwrap_or_default();
         let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
-        digits
-            .parse()
-            .with_context(|| format!("no major version in \"{}\"", self.version))
+        digits.parse().with_context(|| format!("no major version in \"{}\"", self.version))
     }
 
     /// The cargo feature that builds for this installation: `pg15`.
@@ -60,20 +55,14 @@ impl PgConfig {
 
     /// A test driver that comes with the server's headers: `regress/pg_regress`.
     pub fn test_driver(&self, name: &str) -> Result<PathBuf> {
-        let makefiles = self
-            .pgxs
-            .parent()
-            .context("pg_config --pgxs names no directory")?;
+        let makefiles = self.pgxs.parent().context("pg_config --pgxs names no directory")?;
         let driver = makefiles.join("../test").join(name);
         if driver.is_file() {
             return Ok(driver);
         }
         let other = makefiles.join("../../src/test").join(name);
         if !other.is_file() {
-            bail!(
-                "there is no {}: the server's development files are missing",
-                driver.display()
-            );
+            bail!("there is no {}: the server's development files are missing", driver.display());
         }
         Ok(other)
     }
@@ -94,11 +83,7 @@ fn query(program: &Path, what: &str) -> Result<String> {
     let asked = Command::new(program).arg(what).output();
     let output = asked.with_context(|| format!("cannot run {}", program.display()))?;
     if !output.status.success() {
-        bail!(
-            "{} {what}: {}",
-            program.display(),
-            String::from_utf8_lossy(&output.stderr)
-        );
+        bail!("{} {what}: {}", program.display(), String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
 }

@@ -32,17 +32,11 @@ impl Pooler {
         let ini = site.dir.join("pgbouncer.ini");
         fs::write(site.dir.join("users"), "\"postgres\" \"\"\n")?;
         fs::write(&ini, settings(server, port.number, &site.dir, sessions))?;
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(site.log())?;
+        let log = OpenOptions::new().create(true).append(true).open(site.log())?;
         let mut command = Command::new(program()?);
         clean_environment(&mut command);
         user.apply(command.arg(&ini).current_dir(&site.dir).process_group(0));
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().context("cannot start pgbouncer")?;
         let mut pooler = Self { child, port, site };
         pooler.wait_until_it_answers()?;
@@ -60,9 +54,7 @@ impl Pooler {
     /// `batch_execute` or `simple_query`.
     pub fn connect(&self, database: &str) -> Result<Client> {
         let mut config = Config::new();
-        config
-            .host(&self.site.dir.display().to_string())
-            .port(self.port.number);
+        config.host(&self.site.dir.display().to_string()).port(self.port.number);
         let connected = config.user("postgres").dbname(database).connect(NoTls);
         connected.with_context(|| format!("cannot connect to {database} through the pooler"))
     }
@@ -106,8 +98,6 @@ fn settings(server: &Server, port: u16, dir: &Path, sessions: u32) -> String {
 fn program() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
-    let found = dirs
-        .map(|dir| dir.join("pgbouncer"))
-        .find(|program| program.is_file());
+    let found = dirs.map(|dir| dir.join("pgbouncer")).find(|program| program.is_file());
     found.context("pgbouncer is missing: run `make deps`")
 }

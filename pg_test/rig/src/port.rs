@@ -29,10 +29,7 @@ impl Port {
             let step = NEXT.fetch_add(1, Ordering::Relaxed);
             let number = FIRST + start.wrapping_add(step) % COUNT;
             if let Ok(reserved) = bind_alone(number) {
-                return Ok(Self {
-                    number,
-                    _reserved: reserved,
-                });
+                return Ok(Self { number, _reserved: reserved });
             }
         }
         bail!("no free TCP port from {FIRST} on, {COUNT} tried")
@@ -49,9 +46,7 @@ fn bind_alone(number: u16) -> Result<Socket> {
 
 /// Somewhere to begin, so that rigs seldom try the same port. It need not be random.
 fn scatter() -> u16 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mixed = since.subsec_micros() ^ std::process::id().wrapping_mul(7919);
     (mixed % u32::from(COUNT)) as u16
 }

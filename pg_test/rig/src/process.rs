@@ -44,11 +44,8 @@ pub fn working_in(dir: &Path) -> Vec<i32> {
     let Ok(listed) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let pids = listed
-        .flatten()
-        .filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| works_in(*pid, dir) && alive(*pid))
-        .collect()
+    let pids = listed.flatten().filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| works_in(*pid, dir) && alive(*pid)).collect()
 }
 
 /// Whether `pid` works in `dir`.
@@ -83,9 +80,7 @@ mod tests {
         let pid = child.id() as i32;
         assert!(alive(pid) && started(pid).is_some());
         send(pid, Signal::SIGKILL)?;
-        wait_until("the child to die", Duration::from_secs(10), || {
-            Ok(!alive(pid))
-        })?;
+        wait_until("the child to die", Duration::from_secs(10), || Ok(!alive(pid)))?;
         child.wait()?;
         assert_eq!(started(pid), None);
         Ok(())

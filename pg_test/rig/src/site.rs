@@ -43,11 +43,7 @@ impl Site {
         running().insert(dir.clone());
         make_dir(&dir)?;
         user.own(&dir)?;
-        Ok(Self {
-            watchdog: Watchdog::over(&dir)?,
-            dir,
-            kept: false,
-        })
+        Ok(Self { watchdog: Watchdog::over(&dir)?, dir, kept: false })
     }
 
     pub fn data(&self) -> PathBuf {
@@ -92,10 +88,7 @@ pub fn end(dir: &Path) -> Result<()> {
         process::send(pid, Signal::SIGQUIT)?;
     }
     if wait_until_deserted(&data, CRASH_STOP).is_err() {
-        eprintln!(
-            "rig: what works in {} does not stop, killing it",
-            data.display()
-        );
+        eprintln!("rig: what works in {} does not stop, killing it", data.display());
     }
     kill_all_in(&data)?;
     kill_all_in(dir)?;
@@ -113,8 +106,7 @@ pub fn kill_all_in(dir: &Path) -> Result<()> {
     let what = format!("everything in {} to be dead", dir.display());
     crate::wait::wait_until(&what, CRASH_STOP, || {
         let left = process::working_in(dir);
-        left.iter()
-            .try_for_each(|pid| process::send(*pid, Signal::SIGKILL))?;
+        left.iter().try_for_each(|pid| process::send(*pid, Signal::SIGKILL))?;
         Ok(left.is_empty())
     })
 }
@@ -123,10 +115,7 @@ pub fn kill_all_in(dir: &Path) -> Result<()> {
 pub fn sweep() -> Result<()> {
     for dir in all()? {
         if !dir.join(KEPT).exists() && !maker_lives(&dir) {
-            eprintln!(
-                "rig: removing {}, left by a process that was killed",
-                dir.display()
-            );
+            eprintln!("rig: removing {}, left by a process that was killed", dir.display());
             end(&dir)?;
         }
     }
@@ -136,9 +125,7 @@ pub fn sweep() -> Result<()> {
 /// Every site of this home, whoever made it.
 pub fn all() -> Result<Vec<PathBuf>> {
     let listed = fs::read_dir(sites()?)?;
-    Ok(listed
-        .map(|entry| entry.map(|e| e.path()))
-        .collect::<std::io::Result<_>>()?)
+    Ok(listed.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<_>>()?)
 }
 
 fn sites() -> Result<PathBuf> {
@@ -165,10 +152,7 @@ fn postmaster(data: &Path) -> Option<i32> {
 /// A crashed server leaves a small System V segment, which its next start would remove.
 fn forget_shared_memory(data: &Path) {
     let written = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-    let segment = written
-        .lines()
-        .nth(6)
-        .and_then(|line| line.split_whitespace().nth(1));
+    let segment = written.lines().nth(6).and_then(|line| line.split_whitespace().nth(1));
     if let Some(segment) = segment {
         let _ = Command::new("ipcrm").args(["-m", segment]).output();
     }

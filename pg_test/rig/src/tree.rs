@@ -48,11 +48,7 @@ impl Tree {
         let layout = Layout::of(&origin, &root)?;
         let stamp = stamp(&origin)?;
         if fs::read_to_string(root.join(STAMP)).ok().as_deref() != Some(&stamp) {
-            eprintln!(
-                "rig: copying {} to {}",
-                origin.bin.display(),
-                root.display()
-            );
+            eprintln!("rig: copying {} to {}", origin.bin.display(), root.display());
             layout.copy(&origin)?;
             fs::write(root.join(STAMP), stamp)?;
         }
@@ -77,12 +73,7 @@ struct Layout {
 
 impl Layout {
     fn of(origin: &PgConfig, root: &Path) -> Result<Self> {
-        let dirs = [
-            &origin.bin,
-            &origin.pkglib,
-            &origin.share,
-            &origin.include_server,
-        ];
+        let dirs = [&origin.bin, &origin.pkglib, &origin.share, &origin.include_server];
         let prefix = common_prefix(&dirs);
         let inside = |dir: &Path| -> Result<PathBuf> {
             let rest = dir.strip_prefix(&prefix);
@@ -116,27 +107,14 @@ impl Layout {
 fn stamp(origin: &PgConfig) -> Result<String> {
     let server = origin.bin.join("postgres");
     let found = fs::metadata(&server).with_context(|| format!("no {}", server.display()))?;
-    Ok(format!(
-        "{}\n{:?}\n{:?}\n",
-        origin.version,
-        origin.program,
-        found.modified()?
-    ))
+    Ok(format!("{}\n{:?}\n{:?}\n", origin.version, origin.program, found.modified()?))
 }
 
 fn common_prefix(dirs: &[&PathBuf]) -> PathBuf {
     let shared = |dir: &&PathBuf, prefix: &Path| dir.starts_with(prefix);
-    let first: Vec<Component> = dirs
-        .first()
-        .map(|d| d.components().collect())
-        .unwrap_or_default();
-    let lengths = (0..=first.len())
-        .rev()
-        .map(|n| first.iter().take(n).collect::<PathBuf>());
-    lengths
-        .into_iter()
-        .find(|p| dirs.iter().all(|d| shared(d, p)))
-        .unwrap_or_default()
+    let first: Vec<Component> = dirs.first().map(|d| d.components().collect()).unwrap_or_default();
+    let lengths = (0..=first.len()).rev().map(|n| first.iter().take(n).collect::<PathBuf>());
+    lengths.into_iter().find(|p| dirs.iter().all(|d| shared(d, p))).unwrap_or_default()
 }
 
 /// Copies: a program finds its installation by its own path with links resolved.
@@ -174,9 +152,7 @@ fn is_real_dir(path: &Path) -> bool {
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     let read = fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
-    Ok(read
-        .map(|entry| entry.map(|e| e.path()))
-        .collect::<std::io::Result<_>>()?)
+    Ok(read.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<_>>()?)
 }
 
 #[cfg(test)]

@@ -23,10 +23,7 @@ impl RunAs {
         }
         for name in UNPRIVILEGED {
             if let Some(user) = User::from_name(name).context("cannot read the list of users")? {
-                return Ok(Self::Other {
-                    uid: user.uid.as_raw(),
-                    gid: user.gid.as_raw(),
-                });
+                return Ok(Self::Other { uid: user.uid.as_raw(), gid: user.gid.as_raw() });
             }
         }
         bail!("PostgreSQL does not run as root, and there is no user among {UNPRIVILEGED:?}")

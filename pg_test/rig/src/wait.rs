@@ -33,10 +33,7 @@ mod tests {
     #[test]
     fn says_what_it_waited_for() {
         let waited = wait_until("the moon", Duration::from_millis(20), || Ok(false));
-        assert_eq!(
-            waited.map_err(|e| e.to_string()),
-            Err("waited 20ms for the moon".into())
-        );
+        assert_eq!(waited.map_err(|e| e.to_string()), Err("waited 20ms for the moon".into()));
     }
 
     #[test]

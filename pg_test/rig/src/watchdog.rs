@@ -32,15 +32,8 @@ pub struct Watchdog(Child);
 impl Watchdog {
     pub fn over(dir: &Path) -> Result<Self> {
         let mut shell = Command::new("/bin/sh");
-        shell
-            .args(["-c", SCRIPT, "watchdog"])
-            .arg(dir)
-            .current_dir("/")
-            .process_group(0);
-        shell
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        shell.args(["-c", SCRIPT, "watchdog"]).arg(dir).current_dir("/").process_group(0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Self(shell.spawn().context("cannot start a shell")?))
     }
 

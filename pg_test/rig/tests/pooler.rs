@@ -23,9 +23,7 @@ fn every_role_of_the_server_is_let_in() -> Result<()> {
     let server = Server::builder("roles").bare().start()?;
     server.execute("postgres", "CREATE ROLE somebody LOGIN")?;
     let pooler = Pooler::over(&server, 2)?;
-    let through = pooler
-        .conn_string("postgres")
-        .replace("user=postgres", "user=somebody");
+    let through = pooler.conn_string("postgres").replace("user=postgres", "user=somebody");
     let mut client = postgres::Client::connect(&through, postgres::NoTls)?;
     assert_eq!(ask(&mut client, "SELECT current_user")?, "somebody");
     Ok(())
@@ -33,8 +31,6 @@ fn every_role_of_the_server_is_let_in() -> Result<()> {
 
 fn ask(client: &mut postgres::Client, query: &str) -> Result<String> {
     let answer = client.simple_query(query)?;
-    let row = answer
-        .iter()
-        .find_map(|m| if let Row(row) = m { row.get(0) } else { None });
+    let row = answer.iter().find_map(|m| if let Row(row) = m { row.get(0) } else { None });
     Ok(row.context("no row")?.to_owned())
 }

@@ -9,10 +9,7 @@ fn bare(name: &str) -> Result<Server> {
 }
 
 fn count(server: &Server) -> Result<i64> {
-    Ok(server
-        .connect("postgres")?
-        .query_one("SELECT count(*) FROM kept", &[])?
-        .get(0))
+    Ok(server.connect("postgres")?.query_one("SELECT count(*) FROM kept", &[])?.get(0))
 }
 
 #[test]
@@ -25,10 +22,7 @@ fn runs_from_the_tree_and_leaves_nothing() -> Result<()> {
         &[],
     )?;
     assert_eq!(row.get::<_, &str>(0), "20");
-    assert!(
-        row.get::<_, &str>(1)
-            .starts_with(server.tree().root.to_str().context("path")?)
-    );
+    assert!(row.get::<_, &str>(1).starts_with(server.tree().root.to_str().context("path")?));
     drop(server);
     assert!(process::working_in(&data).is_empty());
     assert!(!data.parent().context("no parent")?.exists());
@@ -58,10 +52,7 @@ fn a_standby_follows_and_takes_over() -> Result<()> {
     let standby = standby.slot("spare").start_standby_of(&primary)?;
     primary.execute("postgres", "CREATE TABLE kept AS SELECT 1 AS n")?;
     primary.wait_for_replay(&standby)?;
-    let shown = primary.psql(
-        "postgres",
-        "SELECT application_name FROM pg_stat_replication",
-    )?;
+    let shown = primary.psql("postgres", "SELECT application_name FROM pg_stat_replication")?;
     assert_eq!(shown, "spare\n");
     primary.kill9()?;
     standby.promote()?;
@@ -77,10 +68,7 @@ fn a_copy_of_the_storage_is_the_same_system() -> Result<()> {
     let copy = Server::builder("copy").bare().start_copy_of(&original)?;
     original.start_again()?;
     let asked = "SELECT system_identifier FROM pg_control_system()";
-    assert_eq!(
-        original.psql("postgres", asked)?,
-        copy.psql("postgres", asked)?
-    );
+    assert_eq!(original.psql("postgres", asked)?, copy.psql("postgres", asked)?);
     Ok(())
 }
 
@@ -116,24 +104,14 @@ fn a_killed_process_leaves_nothing() -> Result<()> {
 fn killed_leaves_nothing(signal: &str) -> Result<()> {
     use std::io::{BufRead, BufReader};
     let mut holder = Command::new(std::env::current_exe()?)
-        .args([
-            "--exact",
-            "holds_a_server_for_ever",
-            "--ignored",
-            "--nocapture",
-        ])
+        .args(["--exact", "holds_a_server_for_ever", "--ignored", "--nocapture"])
         .stdout(std::process::Stdio::piped())
         .spawn()?;
     let lines = BufReader::new(holder.stdout.take().context("no stdout")?).lines();
-    let data = lines
-        .map_while(Result::ok)
-        .find_map(|l| Some(l.split_once("data=")?.1.to_owned()));
+    let data = lines.map_while(Result::ok).find_map(|l| Some(l.split_once("data=")?.1.to_owned()));
     let data = std::path::PathBuf::from(data.context("no server")?);
     assert!(!process::working_in(&data).is_empty());
-    Command::new("kill")
-        .arg(format!("-{signal}"))
-        .arg(holder.id().to_string())
-        .status()?;
+    Command::new("kill").arg(format!("-{signal}")).arg(holder.id().to_string()).status()?;
     holder.wait()?;
     rig::wait_until("the watchdog", std::time::Duration::from_secs(20), || {
         Ok(process::working_in(&data).is_empty() && !data.exists())

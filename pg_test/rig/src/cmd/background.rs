@@ -26,10 +26,7 @@ pub fn start() -> Result<()> {
     let server = Server::start("server")?;
     server.create_extension("postgres")?;
     let connection = server.conn_string("postgres");
-    let background = Background {
-        dir: server.keep()?,
-        connection,
-    };
+    let background = Background { dir: server.keep()?, connection };
     fs::write(state_file()?, serde_json::to_string(&background)?)?;
     println!("{}", background.connection);
     Ok(())
@@ -46,9 +43,7 @@ pub fn stop() -> Result<()> {
 
 /// Becomes psql. Comes back only if that fails.
 pub fn psql(arguments: &[String]) -> Result<bool> {
-    let Some(background) = running()? else {
-        bail!("no server runs: `make server` first")
-    };
+    let Some(background) = running()? else { bail!("no server runs: `make server` first") };
     let mut psql = Command::new(Tree::ensure()?.program("psql"));
     let failed = psql.arg(background.connection).args(arguments).exec();
     Err(failed).context("cannot run psql")
@@ -66,9 +61,7 @@ fn running() -> Result<Option<Background>> {
 
 fn read() -> Result<Option<Background>> {
     let written = fs::read_to_string(state_file()?).ok();
-    written
-        .map(|json| serde_json::from_str(&json).context("server.json is damaged"))
-        .transpose()
+    written.map(|json| serde_json::from_str(&json).context("server.json is damaged")).transpose()
 }
 
 fn state_file() -> Result<PathBuf> {

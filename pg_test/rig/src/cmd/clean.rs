@@ -22,9 +22,7 @@ fn empty_home() -> Result<()> {
     for entry in fs::read_dir(&home)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let tree = name
-            .strip_prefix("pg")
-            .is_some_and(|n| n.parse::<u32>().is_ok());
+        let tree = name.strip_prefix("pg").is_some_and(|n| n.parse::<u32>().is_ok());
         if tree || name == "run" || name == "server.json" || name.ends_with(".lock") {
             remove(&entry.path())?;
         }

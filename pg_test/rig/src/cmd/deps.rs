@@ -56,6 +56,9 @@ fn missing_packages() -> Result<Vec<String>> {
     if !on_path("pgbouncer") && !Path::new("/usr/sbin/pgbouncer").exists() {
         missing.push("pgbouncer".into());
     }
+    if !has_cargo_pgrx()? && !on_path("pkg-config") {
+        missing.extend(["pkg-config".into(), "libssl-dev".into()]);
+    }
     Ok(missing)
 }
 
@@ -67,15 +70,9 @@ fn missing_postgres() -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     if std::env::var_os("PG_CONFIG").is_some() {
-        bail!(
-            "{} is not a PostgreSQL with a server and its headers",
-            program.display()
-        );
+        bail!("{} is not a PostgreSQL with a server and its headers", program.display());
     }
-    Ok(vec![
-        format!("postgresql-{major}"),
-        format!("postgresql-server-dev-{major}"),
-    ])
+    Ok(vec![format!("postgresql-{major}"), format!("postgresql-server-dev-{major}")])
 }
 
 fn has_headers(program: &Path) -> bool {
@@ -90,19 +87,11 @@ fn has_libclang() -> bool {
     }
     let llvm = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
     let llvm = llvm.map(|entry| entry.path().join("lib"));
-    let places = llvm.chain([
-        "/usr/lib64".into(),
-        "/usr/lib".into(),
-        "/usr/local/lib".into(),
-    ]);
-    places
-        .flat_map(fs::read_dir)
-        .flatten()
-        .flatten()
-        .any(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            name.starts_with("libclang.so") || name.starts_with("libclang-")
-        })
+    let places = llvm.chain(["/usr/lib64".into(), "/usr/lib".into(), "/usr/local/lib".into()]);
+    places.flat_map(fs::read_dir).flatten().flatten().any(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.starts_with("libclang.so") || name.starts_with("libclang-")
+    })
 }
 
 fn install_packages(missing: &[String]) -> Result<()> {
@@ -112,10 +101,7 @@ fn install_packages(missing: &[String]) -> Result<()> {
     }
     eprintln!("rig: installing {names}");
     let mut apt = Command::new("/bin/sh");
-    apt.args(["-c", APT, "apt"])
-        .args(missing)
-        .stdin(Stdio::null())
-        .stdout(std::io::stderr());
+    apt.args(["-c", APT, "apt"]).args(missing).stdin(Stdio::null()).stdout(std::io::stderr());
     let status = apt.status().context("cannot run a shell")?;
     if !status.success() {
         bail!("installing {names} failed ({status})");
@@ -123,48 +109,38 @@ fn install_packages(missing: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// cargo-pgrx must be of pgrx's version. One on the PATH is used; otherwise it goes under target/.
+/// cargo-pgrx must be of pgrx's version. One on the PATH is used; otherwise it goes under target/,
+/// built there too, so that an interrupted build goes on where it was.
 fn install_cargo_pgrx() -> Result<()> {
-    let version = pgrx_version()?;
-    let asked = cargo(&["pgrx", "--version"])?
-        .stderr(Stdio::null())
-        .output();
-    let found = asked.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    if found.is_ok_and(|found| found.ends_with(&format!(" {version}"))) {
+    if has_cargo_pgrx()? {
         return Ok(());
     }
+    let version = pgrx_version()?;
     eprintln!("rig: installing cargo-pgrx {version} under target/tools (about 4 minutes)");
-    let root = home::target()?.join("tools").display().to_string();
-    let arguments = [
-        "install",
-        "--locked",
-        "cargo-pgrx",
-        "--version",
-        &version,
-        "--root",
-        &root,
-    ];
-    let status = cargo(&arguments)?.stdout(std::io::stderr()).status()?;
+    let root = home::target()?.join("tools");
+    let build = root.join("build");
+    let mut install = cargo(&["install", "--locked", "cargo-pgrx", "--version", &version])?;
+    install.arg("--root").arg(&root).arg("--target-dir").arg(&build).stdout(std::io::stderr());
+    let status = install.status()?;
     if !status.success() {
         bail!("cargo install cargo-pgrx failed ({status})");
     }
+    let _ = fs::remove_dir_all(build);
     Ok(())
+}
+
+fn has_cargo_pgrx() -> Result<bool> {
+    let wanted = format!(" {}", pgrx_version()?);
+    let asked = cargo(&["pgrx", "--version"])?.stderr(Stdio::null()).output();
+    Ok(asked.is_ok_and(|found| String::from_utf8_lossy(&found.stdout).trim().ends_with(&wanted)))
 }
 
 /// The version of pgrx that Cargo.lock holds.
 fn pgrx_version() -> Result<String> {
     let lock = fs::read_to_string(home::checkout()?.join("Cargo.lock"))?;
-    let mut lines = lock
-        .lines()
-        .skip_while(|line| *line != r#"name = "pgrx""#)
-        .skip(1);
-    let version = lines
-        .next()
-        .and_then(|line| line.strip_prefix("version = "));
-    Ok(version
-        .context("Cargo.lock has no pgrx")?
-        .trim_matches('"')
-        .to_owned())
+    let mut lines = lock.lines().skip_while(|line| *line != r#"name = "pgrx""#).skip(1);
+    let version = lines.next().and_then(|line| line.strip_prefix("version = "));
+    Ok(version.context("Cargo.lock has no pgrx")?.trim_matches('"').to_owned())
 }
 
 fn on_path(program: &str) -> bool {

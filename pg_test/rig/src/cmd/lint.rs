@@ -5,14 +5,7 @@ use anyhow::Result;
 
 pub fn all() -> Result<bool> {
     let formatted = run(&["fmt", "--all", "--check"])?;
-    let clippy = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ];
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     Ok(run(&clippy)? && formatted)
 }
 

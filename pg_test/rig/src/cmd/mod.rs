@@ -24,8 +24,6 @@ pub fn cargo(arguments: &[&str]) -> Result<Command> {
 
 /// Installs the extension where somebody asked for it, in so many words.
 pub fn install_into(arguments: &[String]) -> Result<()> {
-    let program = arguments
-        .first()
-        .context("install needs the path of a pg_config")?;
+    let program = arguments.first().context("install needs the path of a pg_config")?;
     install::into(&PgConfig::ask(Path::new(program))?)
 }

@@ -28,12 +28,8 @@ pub struct Suite {
     extension: &'static str,
 }
 
-pub const REGRESS: Suite = Suite {
-    kind: "regress",
-    driver: "regress/pg_regress",
-    sources: "sql",
-    extension: "sql",
-};
+pub const REGRESS: Suite =
+    Suite { kind: "regress", driver: "regress/pg_regress", sources: "sql", extension: "sql" };
 
 pub const ISOLATION: Suite = Suite {
     kind: "isolation",
@@ -49,16 +45,12 @@ impl Suite {
         if accept {
             self.begin_missing(&asked)?;
         }
-        let (ready, missing): (Vec<_>, Vec<_>) = asked
-            .into_iter()
-            .partition(|name| self.expected(name).is_ok_and(|p| p.is_file()));
+        let (ready, missing): (Vec<_>, Vec<_>) =
+            asked.into_iter().partition(|name| self.expected(name).is_ok_and(|p| p.is_file()));
         for name in &missing {
             println!("test {name} ... FAILED (no expected output: see `make accept`)");
         }
-        let unready = Tally {
-            passed: 0,
-            failed: missing.len(),
-        };
+        let unready = Tally { passed: 0, failed: missing.len() };
         if ready.is_empty() {
             return Ok(unready);
         }
@@ -76,29 +68,16 @@ impl Suite {
         let server = Server::start(self.kind)?;
         server.create_database(DATABASE)?;
         for setting in STABLE {
-            server.execute(
-                DATABASE,
-                &format!("ALTER DATABASE {DATABASE} SET {setting}"),
-            )?;
+            server.execute(DATABASE, &format!("ALTER DATABASE {DATABASE} SET {setting}"))?;
         }
         server.create_extension(DATABASE)?;
         let mut driver = Command::new(server.tree().origin.test_driver(self.driver)?);
         clean_environment(&mut driver);
-        driver
-            .env("PGISOLATIONTIMEOUT", "60")
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit());
-        driver
-            .arg("--use-existing")
-            .arg(format!("--dbname={DATABASE}"))
-            .arg("--user=postgres");
-        driver
-            .arg(format!("--host={}", server.host()))
-            .arg(format!("--port={}", server.port()));
+        driver.env("PGISOLATIONTIMEOUT", "60").stdin(Stdio::null()).stderr(Stdio::inherit());
+        driver.arg("--use-existing").arg(format!("--dbname={DATABASE}")).arg("--user=postgres");
+        driver.arg(format!("--host={}", server.host())).arg(format!("--port={}", server.port()));
         driver.arg(option("--bindir", &server.tree().own.bin));
-        driver
-            .arg(option("--inputdir", &self.input()?))
-            .arg(option("--outputdir", &output.0));
+        driver.arg(option("--inputdir", &self.input()?)).arg(option("--outputdir", &output.0));
         let (said, success) = super::test::tee(driver.args(names))?;
         let tally = Tally::of_regress(&said, names).after(success);
         Ok(tally.after(no_backend_crashed(&server)))
@@ -110,26 +89,17 @@ impl Suite {
         if let Some(name) = names.iter().find(|name| !there.contains(name)) {
             bail!("there is no {} test \"{name}\"", self.kind);
         }
-        Ok(if names.is_empty() {
-            there
-        } else {
-            names.to_vec()
-        })
+        Ok(if names.is_empty() { there } else { names.to_vec() })
     }
 
     fn all(&self) -> Result<Vec<String>> {
         let Ok(listed) = fs::read_dir(self.input()?.join(self.sources)) else {
             return Ok(Vec::new());
         };
-        let files = listed
-            .map(|e| e.map(|e| e.path()))
-            .collect::<std::io::Result<Vec<_>>>()?;
-        let ours = files
-            .iter()
-            .filter(|p| p.extension().is_some_and(|e| e == self.extension));
-        let mut names: Vec<String> = ours
-            .filter_map(|p| Some(p.file_stem()?.to_str()?.to_owned()))
-            .collect();
+        let files = listed.map(|e| e.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>()?;
+        let ours = files.iter().filter(|p| p.extension().is_some_and(|e| e == self.extension));
+        let mut names: Vec<String> =
+            ours.filter_map(|p| Some(p.file_stem()?.to_str()?.to_owned())).collect();
         names.sort();
         Ok(names)
     }
@@ -139,10 +109,7 @@ impl Suite {
         for name in names {
             let path = self.expected(name)?;
             fs::create_dir_all(path.parent().context("no parent")?)?;
-            fs::OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&path)?;
+            fs::OpenOptions::new().create(true).append(true).open(&path)?;
         }
         Ok(())
     }

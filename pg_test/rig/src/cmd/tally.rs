@@ -16,34 +16,19 @@ impl Tally {
 
     /// A program that failed as a whole has failed at least once, whatever its lines said.
     pub fn after(self, success: bool) -> Self {
-        if success {
-            self
-        } else {
-            Self {
-                failed: self.failed.max(1),
-                ..self
-            }
-        }
+        if success { self } else { Self { failed: self.failed.max(1), ..self } }
     }
 
     /// Tests of Rust: the summary that each test binary prints.
     pub fn of_cargo(output: &str) -> Self {
-        let summaries = output
-            .lines()
-            .filter_map(|l| l.trim().strip_prefix("test result: "));
+        let summaries = output.lines().filter_map(|l| l.trim().strip_prefix("test result: "));
         summaries.map(cargo_summary).fold(Self::default(), Add::add)
     }
 
     /// Tests of pg_regress or pg_isolation_regress: each one asked for must say ok.
     pub fn of_regress(output: &str, asked: &[String]) -> Self {
-        let passed = asked
-            .iter()
-            .filter(|name| output.lines().any(|l| says_ok(l, name)))
-            .count();
-        Self {
-            passed,
-            failed: asked.len() - passed,
-        }
+        let passed = asked.iter().filter(|name| output.lines().any(|l| says_ok(l, name))).count();
+        Self { passed, failed: asked.len() - passed }
     }
 }
 
@@ -51,10 +36,7 @@ impl Add for Tally {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            passed: self.passed + other.passed,
-            failed: self.failed + other.failed,
-        }
+        Self { passed: self.passed + other.passed, failed: self.failed + other.failed }
     }
 }
 
@@ -69,13 +51,9 @@ fn cargo_summary(line: &str) -> Tally {
     let words: Vec<&str> = line.split([' ', ';']).filter(|w| !w.is_empty()).collect();
     let before = |what: &str| {
         let at = words.iter().position(|w| *w == what).filter(|at| *at > 0);
-        at.and_then(|at| words[at - 1].parse().ok())
-            .unwrap_or_default()
+        at.and_then(|at| words[at - 1].parse().ok()).unwrap_or_default()
     };
-    Tally {
-        passed: before("passed"),
-        failed: before("failed"),
-    }
+    Tally { passed: before("passed"), failed: before("failed") }
 }
 
 /// `test NAME ... ok 12 ms` up to PostgreSQL 15, `ok 1 - NAME 12 ms` from 16 on.
@@ -100,28 +78,13 @@ mod tests {
         let output = "test a ... ok\n\
             test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
             test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        assert_eq!(
-            Tally::of_cargo(output),
-            Tally {
-                passed: 5,
-                failed: 1
-            }
-        );
+        assert_eq!(Tally::of_cargo(output), Tally { passed: 5, failed: 1 });
     }
 
     #[test]
     fn a_crash_is_a_failure() {
-        assert_eq!(
-            Tally::of_cargo("").after(false),
-            Tally {
-                passed: 0,
-                failed: 1
-            }
-        );
-        let two = Tally {
-            passed: 1,
-            failed: 2,
-        };
+        assert_eq!(Tally::of_cargo("").after(false), Tally { passed: 0, failed: 1 });
+        let two = Tally { passed: 1, failed: 2 };
         assert_eq!(two.after(false), two);
     }
 
@@ -130,13 +93,7 @@ mod tests {
         let output = "test one                 ... ok           12 ms\n\
                       test two                 ... FAILED        3 ms\n";
         let asked = names(&["one", "two", "three"]);
-        assert_eq!(
-            Tally::of_regress(output, &asked),
-            Tally {
-                passed: 1,
-                failed: 2
-            }
-        );
+        assert_eq!(Tally::of_regress(output, &asked), Tally { passed: 1, failed: 2 });
     }
 
     #[test]
@@ -144,10 +101,7 @@ mod tests {
         let output = "ok 1         - one              12 ms\nnot ok 2     - two    3 ms\n";
         assert_eq!(
             Tally::of_regress(output, &names(&["one", "two"])),
-            Tally {
-                passed: 1,
-                failed: 1
-            }
+            Tally { passed: 1, failed: 1 }
         );
     }
 

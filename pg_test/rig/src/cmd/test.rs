@@ -15,11 +15,7 @@ const SYSTEM_CRATE: &str = "pg_test/system/Cargo.toml";
 /// Runs one kind, and ends with its count.
 pub fn one(kind: &str, arguments: &[String]) -> Result<bool> {
     let accept = arguments.iter().any(|argument| argument == "--accept");
-    let names: Vec<String> = arguments
-        .iter()
-        .filter(|a| *a != "--accept")
-        .cloned()
-        .collect();
+    let names: Vec<String> = arguments.iter().filter(|a| *a != "--accept").cloned().collect();
     let tally = run(kind, &names, accept)?;
     println!("{tally}");
     Ok(accept || tally.all_passed() || not_there_yet(kind)?)
@@ -33,10 +29,7 @@ pub fn all() -> Result<bool> {
         let began = Instant::now();
         let tally = run(kind, &[], false).unwrap_or_else(|error| {
             println!("{kind} tests could not be run: {error:#}");
-            Tally {
-                passed: 0,
-                failed: 1,
-            }
+            Tally { passed: 0, failed: 1 }
         });
         rows.push((kind, something_ran(kind, tally)?, began.elapsed()));
     }
@@ -59,13 +52,7 @@ fn run(kind: &str, names: &[String], accept: bool) -> Result<Tally> {
 /// The rules of the extension, which need no server, and the rig.
 fn unit(names: &[String]) -> Result<Tally> {
     let feature = Tree::ensure()?.origin.feature()?;
-    let extension = [
-        "-p",
-        "pg_lease",
-        "--no-default-features",
-        "--features",
-        &feature,
-    ];
+    let extension = ["-p", "pg_lease", "--no-default-features", "--features", &feature];
     Ok(cargo_test(&extension, names)? + cargo_test(&["-p", "rig"], names)?)
 }
 
@@ -76,10 +63,7 @@ fn system(names: &[String]) -> Result<Tally> {
 
 fn cargo_test(package: &[&str], names: &[String]) -> Result<Tally> {
     let mut test = cargo(&["test", "--no-fail-fast"])?;
-    test.args(package)
-        .arg("--")
-        .args(names)
-        .env("RUST_LIB_BACKTRACE", "0");
+    test.args(package).arg("--").args(names).env("RUST_LIB_BACKTRACE", "0");
     let (said, success) = tee(&mut test)?;
     Ok(Tally::of_cargo(&said).after(success))
 }
@@ -87,10 +71,8 @@ fn cargo_test(package: &[&str], names: &[String]) -> Result<Tally> {
 /// Runs a program, showing what it prints and keeping it too.
 pub fn tee(command: &mut Command) -> Result<(String, bool)> {
     let name = command.get_program().display().to_string();
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot run {name}"))?;
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {name}"))?;
     let mut said = String::new();
     for line in BufReader::new(child.stdout.take().context("no stdout")?).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
@@ -105,10 +87,7 @@ pub fn tee(command: &mut Command) -> Result<(String, bool)> {
 fn something_ran(kind: &str, tally: Tally) -> Result<Tally> {
     if tally == Tally::default() && !not_there_yet(kind)? {
         println!("no {kind} test ran: that is a failure");
-        return Ok(Tally {
-            passed: 0,
-            failed: 1,
-        });
+        return Ok(Tally { passed: 0, failed: 1 });
     }
     Ok(tally)
 }
@@ -118,16 +97,8 @@ fn not_there_yet(kind: &str) -> Result<bool> {
 }
 
 fn print_table(rows: &[(&str, Tally, Duration)]) {
-    println!(
-        "\n{:<12}{:>8}{:>8}{:>10}",
-        "kind", "passed", "failed", "seconds"
-    );
+    println!("\n{:<12}{:>8}{:>8}{:>10}", "kind", "passed", "failed", "seconds");
     for (kind, tally, took) in rows {
-        println!(
-            "{kind:<12}{:>8}{:>8}{:>10}",
-            tally.passed,
-            tally.failed,
-            took.as_secs()
-        );
+        println!("{kind:<12}{:>8}{:>8}{:>10}", tally.passed, tally.failed, took.as_secs());
     }
 }

@@ -24,13 +24,7 @@ pub struct Builder {
 impl Builder {
     pub(super) fn new(name: &str) -> Self {
         let name = name.to_owned();
-        Self {
-            name,
-            conf: Vec::new(),
-            application_name: None,
-            slot: None,
-            bare: false,
-        }
+        Self { name, conf: Vec::new(), application_name: None, slot: None, bare: false }
     }
 
     /// Adds a line to postgresql.conf. Later lines win.
@@ -47,10 +41,7 @@ impl Builder {
 
     /// What starts each line of its log.
     pub fn log_line_prefix(self, prefix: &str) -> Self {
-        self.conf(&format!(
-            "log_line_prefix = '{}'",
-            prefix.replace('\'', "''")
-        ))
+        self.conf(&format!("log_line_prefix = '{}'", prefix.replace('\'', "''")))
     }
 
     /// PostgreSQL alone: the extension is neither built nor installed.
@@ -80,10 +71,7 @@ impl Builder {
     /// starts it: the same system identifier, the same history.
     pub fn start_copy_of(self, stopped: &Server) -> Result<Server> {
         if stopped.is_running() {
-            bail!(
-                "\"{}\" runs: stop it before copying its files",
-                stopped.name
-            );
+            bail!("\"{}\" runs: stop it before copying its files", stopped.name);
         }
         self.start_from(|server| server.copy_data_of(stopped))
     }
@@ -108,11 +96,7 @@ impl Builder {
     }
 
     fn site(&self) -> Result<Server> {
-        let tree = if self.bare {
-            Tree::ensure()?
-        } else {
-            Tree::ready()?.clone()
-        };
+        let tree = if self.bare { Tree::ensure()? } else { Tree::ready()?.clone() };
         site::sweep()?;
         let user = RunAs::pick()?;
         Ok(Server {

@@ -9,29 +9,18 @@ use std::process::{Command, Stdio};
 impl Server {
     /// A libpq connection string, through the socket.
     pub fn conn_string(&self, database: &str) -> String {
-        format!(
-            "host={} port={} user=postgres dbname={database}",
-            self.host(),
-            self.port()
-        )
+        format!("host={} port={} user=postgres dbname={database}", self.host(), self.port())
     }
 
     /// A libpq connection string, through TCP: for a pooler.
     pub fn tcp_conn_string(&self, database: &str) -> String {
-        format!(
-            "host=127.0.0.1 port={} user=postgres dbname={database}",
-            self.port()
-        )
+        format!("host=127.0.0.1 port={} user=postgres dbname={database}", self.port())
     }
 
     /// How to connect, to be changed before connecting (another user, an application name).
     pub fn config(&self, database: &str) -> Config {
         let mut config = Config::new();
-        config
-            .host(&self.host())
-            .port(self.port())
-            .user("postgres")
-            .dbname(database);
+        config.host(&self.host()).port(self.port()).user("postgres").dbname(database);
         config
     }
 
@@ -59,25 +48,10 @@ impl Server {
     /// rows alone, columns parted by `|`.
     pub fn psql(&self, database: &str, script: &str) -> Result<String> {
         let mut psql = self.client("psql", database);
-        psql.args([
-            "-X",
-            "-q",
-            "-A",
-            "-t",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-c",
-            script,
-        ]);
-        let output = psql
-            .stdin(Stdio::null())
-            .output()
-            .context("cannot run psql")?;
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", script]);
+        let output = psql.stdin(Stdio::null()).output().context("cannot run psql")?;
         if !output.status.success() {
-            bail!(
-                "psql: {}",
-                String::from_utf8_lossy(&output.stderr).trim_end()
-            );
+            bail!("psql: {}", String::from_utf8_lossy(&output.stderr).trim_end());
         }
         Ok(String::from_utf8(output.stdout)?)
     }
@@ -86,12 +60,8 @@ impl Server {
     pub fn client(&self, program: &str, database: &str) -> Command {
         let mut command = Command::new(self.tree.program(program));
         clean_environment(&mut command);
-        command
-            .env("PGHOST", self.host())
-            .env("PGPORT", self.port().to_string());
-        command
-            .env("PGUSER", "postgres")
-            .env("PGDATABASE", database);
+        command.env("PGHOST", self.host()).env("PGPORT", self.port().to_string());
+        command.env("PGUSER", "postgres").env("PGDATABASE", database);
         command
     }
 }

@@ -24,15 +24,8 @@ log_timezone = 'UTC'
 impl Server {
     pub(super) fn initdb(&self) -> Result<()> {
         let mut initdb = self.command("initdb");
-        initdb.args([
-            "--no-sync",
-            "--no-instructions",
-            "--auth=trust",
-            "--username=postgres",
-        ]);
-        initdb
-            .args(["--encoding=UTF8", "--locale=C", "--pgdata"])
-            .arg(self.data_dir());
+        initdb.args(["--no-sync", "--no-instructions", "--auth=trust", "--username=postgres"]);
+        initdb.args(["--encoding=UTF8", "--locale=C", "--pgdata"]).arg(self.data_dir());
         run(&mut initdb)
     }
 
@@ -52,18 +45,12 @@ impl Server {
             self.host(),
             self.name.replace('\'', "''"),
         );
-        fs::write(
-            self.conf(),
-            format!("{DEFAULTS}{place}{}\n", lines.join("\n")),
-        )?;
+        fs::write(self.conf(), format!("{DEFAULTS}{place}{}\n", lines.join("\n")))?;
         self.user.own(&self.conf())?;
         let main = self.data_dir().join("postgresql.conf");
         let include = "include 'rig.conf'\n";
         if !fs::read_to_string(&main)?.ends_with(include) {
-            OpenOptions::new()
-                .append(true)
-                .open(&main)?
-                .write_all(include.as_bytes())?;
+            OpenOptions::new().append(true).open(&main)?.write_all(include.as_bytes())?;
         }
         Ok(())
     }
@@ -80,16 +67,10 @@ impl Server {
     /// Starts the server and waits until it takes connections. It gets a process group of its
     /// own: a Ctrl-C is ours to handle.
     pub(super) fn launch(&self) -> Result<()> {
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.site.log())?;
+        let log = OpenOptions::new().create(true).append(true).open(self.site.log())?;
         let mut postgres = self.command("postgres");
         postgres.arg("-D").arg(self.data_dir()).process_group(0);
-        postgres
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log);
+        postgres.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let child = postgres.spawn().context("cannot start postgres")?;
         let pid = child.id();
         *self.postmaster() = Some(child);
@@ -133,11 +114,7 @@ pub fn clean_environment(command: &mut Command) {
             command.env_remove(name);
         }
     }
-    command
-        .env("LANG", "C")
-        .env("LC_ALL", "C")
-        .env("TZ", "UTC")
-        .env_remove("LANGUAGE");
+    command.env("LANG", "C").env("LC_ALL", "C").env("TZ", "UTC").env_remove("LANGUAGE");
 }
 
 /// Runs a program to its end. What it said is shown only if it failed.

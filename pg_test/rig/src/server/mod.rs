@@ -74,10 +74,7 @@ impl Server {
     /// The pid of its first process.
     pub fn pid(&self) -> Result<i32> {
         let child = self.postmaster();
-        Ok(child
-            .as_ref()
-            .with_context(|| format!("\"{}\" does not run", self.name))?
-            .id() as i32)
+        Ok(child.as_ref().with_context(|| format!("\"{}\" does not run", self.name))?.id() as i32)
     }
 
     pub fn is_running(&self) -> bool {
@@ -153,9 +150,7 @@ impl Server {
     }
 
     fn postmaster(&self) -> MutexGuard<'_, Option<Child>> {
-        self.postmaster
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.postmaster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,10 +8,7 @@ use anyhow::Result;
 impl Builder {
     /// Copies a running server and follows it from then on.
     pub fn start_standby_of(self, primary: &Server) -> Result<Server> {
-        let shown = self
-            .application_name
-            .clone()
-            .unwrap_or_else(|| self.name.clone());
+        let shown = self.application_name.clone().unwrap_or_else(|| self.name.clone());
         let slot = self.slot.clone();
         self.start_from(|standby| standby.base_backup(primary, &shown, slot.as_deref()))
     }
@@ -25,17 +22,8 @@ impl Server {
             primary.port(),
         );
         let mut backup = self.command("pg_basebackup");
-        backup.args([
-            "--no-sync",
-            "--checkpoint=fast",
-            "--wal-method=stream",
-            "-R",
-        ]);
-        backup
-            .arg("--pgdata")
-            .arg(self.data_dir())
-            .arg("--dbname")
-            .arg(source);
+        backup.args(["--no-sync", "--checkpoint=fast", "--wal-method=stream", "-R"]);
+        backup.arg("--pgdata").arg(self.data_dir()).arg("--dbname").arg(source);
         if let Some(slot) = slot {
             backup.args(["--create-slot", "--slot", slot]);
         }
