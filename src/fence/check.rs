@@ -41,7 +41,7 @@ pub fn check(key: &Rc<Key>, token: i64, mode: Mode) -> Result<()> {
     }
     match rule {
         Rule::Newest => newest::obey(key, token)?,
-        Rule::Current | Rule::Live => confirm(key, token, rule == Rule::Live)?,
+        Rule::Current | Rule::Live => confirm(key, token, rule == Rule::Live, false)?,
     }
     if identity::keeps_snapshot() && transaction::was_granted_here(key, token) {
         return Err(refusal::granted_in_this_snapshot(&key.name, token));
@@ -71,9 +71,9 @@ pub fn class(rule: Rule) -> Class {
     }
 }
 
-/// Refuses unless the lease's row says that the token is good.
-pub fn confirm(key: &Key, token: i64, live: bool) -> Result<()> {
-    let fence = rows::lease_fence(key, identity::home());
+/// Refuses unless the lease's row says that the token is good. `again`: it was let through before.
+pub fn confirm(key: &Key, token: i64, live: bool, again: bool) -> Result<()> {
+    let fence = rows::lease_fence(key, identity::home(), again);
     match judge(fence.as_ref(), token, live, clock::now) {
         Verdict::Good => Ok(()),
         verdict => Err(explain(key, token, verdict)),

@@ -74,7 +74,7 @@ fn decide_one(entry: &Entry, is_locked: bool) -> Result<()> {
     }
     match rule {
         Rule::Newest => newest::confirm(key, *token),
-        Rule::Current | Rule::Live => check::confirm(key, *token, *rule == Rule::Live),
+        Rule::Current | Rule::Live => check::confirm(key, *token, *rule == Rule::Live, true),
     }
 }
 

@@ -30,7 +30,7 @@ pub fn fence_raise(args: &Args) -> Result<()> {
 /// raised at the commit only, the new holder could look, the old one commit, and the new one commit
 /// on what it had seen.
 pub fn obey(key: &Rc<Key>, token: i64) -> Result<()> {
-    let newest = rows::newest_token(key);
+    let newest = rows::newest_token(key, false);
     match standing(newest, token) {
         Standing::Below => Err(refusal::below_newest(&key.name, token, newest)),
         Standing::Equal => Ok(()),
@@ -47,9 +47,9 @@ pub fn obey(key: &Rc<Key>, token: i64) -> Result<()> {
     }
 }
 
-/// Refuses unless the token is the newest one obeyed.
+/// Refuses unless the token is the newest one obeyed. For a token that `obey` has let through.
 pub fn confirm(key: &Key, token: i64) -> Result<()> {
-    let newest = rows::newest_token(key);
+    let newest = rows::newest_token(key, true);
     match standing(newest, token) {
         Standing::Equal => Ok(()),
         Standing::Below | Standing::Above => Err(refusal::below_newest(&key.name, token, newest)),
@@ -60,7 +60,7 @@ pub fn confirm(key: &Key, token: i64) -> Result<()> {
 /// transaction ends.
 fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
     loop {
-        let newest = rows::newest_token(key);
+        let newest = rows::newest_token(key, false);
         match standing(newest, token) {
             Standing::Below => return Err(refusal::below_newest(&key.name, token, newest)),
             Standing::Equal => return Ok(()),
@@ -72,7 +72,7 @@ fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
             let who = locks::holders(tag);
             return Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()));
         }
-        if rows::newest_token(key) == newest {
+        if rows::newest_token(key, false) == newest {
             rows::raise_newest(key, token, clock::now());
             transaction::granted(key, token);
             transaction::changed(key);

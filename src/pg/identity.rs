@@ -63,7 +63,7 @@ fn set_up() -> i64 {
 
 pub fn in_recovery() -> bool {
     // SAFETY: reads shared state.
-    unsafe { pg_sys::RecoveryInProgress() }
+    unsafe { super::raw::RecoveryInProgress() }
 }
 
 pub fn read_only() -> bool {

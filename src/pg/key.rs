@@ -68,10 +68,14 @@ fn varlena(bytes: &[u8]) -> Vec<u32> {
 static KNOWN: Backend<Option<HashMap<String, Rc<Key>>>> = Backend::new(None);
 static NEWEST: Backend<Option<Rc<Key>>> = Backend::new(None);
 
+/// The key that was asked for last, if it is of this name.
+pub fn newest(name: &[u8]) -> Option<Rc<Key>> {
+    NEWEST.with(|newest| newest.as_ref().filter(|key| key.name.as_bytes() == name).cloned())
+}
+
 /// The key of a name that the rules have accepted.
 pub fn key(name: &str) -> Rc<Key> {
-    let newest = NEWEST.with(|newest| newest.as_ref().filter(|key| key.name == name).cloned());
-    if let Some(key) = newest {
+    if let Some(key) = newest(name.as_bytes()) {
         return key;
     }
     let key = KNOWN.with(|known| {

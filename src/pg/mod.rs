@@ -12,6 +12,7 @@ pub mod ddl;
 pub mod identity;
 pub mod key;
 pub mod locks;
+mod raw;
 pub mod report;
 pub mod role;
 pub mod rows;

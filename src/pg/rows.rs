@@ -6,10 +6,12 @@
 
 use super::catalog::{Objects, generation, objects};
 use super::key::{Key, Place};
+use super::raw;
 use crate::rules::fence::Fence;
 use crate::rules::lease::Lease;
 use crate::rules::time::Micros;
 use pgrx::pg_sys;
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use std::cell::Cell;
 use std::ptr::{addr_of_mut, null_mut};
 
@@ -93,7 +95,7 @@ fn with_table<R>(which: Which, lock: u32, f: impl FnOnce(&Open) -> R) -> R {
             pgrx::error!("pg_lease: a table in schema lease has other columns than this version's");
         }
         let value = f(&Open { relation, index, name_column, place });
-        pg_sys::table_close(relation, pg_sys::NoLock as i32);
+        raw::relation_close(relation, pg_sys::NoLock as i32);
         value
     }
 }
@@ -256,25 +258,30 @@ impl Open {
             ip_posid: place.offset,
         };
         // SAFETY: the table is open and locked, and never shrinks while it is (vacuum_truncate is
-        // off), so the block exists; the page is pinned and locked while the tuple is lent.
+        // off), so the block exists; the page is pinned and locked while the tuple is lent. Inside
+        // the guard nothing needs cleaning up by Rust.
         unsafe {
             let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
             let mut all_dead = false;
-            let buffer = pg_sys::ReadBuffer(self.relation, place.block);
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            let seen = pg_sys::heap_hot_search_buffer(
-                &mut tid,
-                self.relation,
-                buffer,
-                addr_of_mut!(pg_sys::SnapshotSelfData),
-                &mut tuple,
-                &mut all_dead,
-                true,
-            );
+            let (buffer, seen) = pg_guard_ffi_boundary(|| {
+                let buffer = raw::ReadBuffer(self.relation, place.block);
+                raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+                let snapshot = addr_of_mut!(pg_sys::SnapshotSelfData);
+                let seen = raw::heap_hot_search_buffer(
+                    &mut tid,
+                    self.relation,
+                    buffer,
+                    snapshot,
+                    &mut tuple,
+                    &mut all_dead,
+                    true,
+                );
+                (buffer, seen)
+            });
             let tuple = Tuple(&tuple);
             let ours = seen && tuple.name(self.fixed()) == key.name.as_bytes();
             let value = ours.then(|| f(&tuple));
-            pg_sys::UnlockReleaseBuffer(buffer);
+            raw::UnlockReleaseBuffer(buffer);
             (value, all_dead)
         }
     }
@@ -309,9 +316,11 @@ pub fn owner_of(relation: pg_sys::Oid) -> pg_sys::Oid {
 
 // --- lease.lease ---------------------------------------------------------------------------------
 
-/// What a guard needs to know. Allocates nothing.
-pub fn lease_fence(key: &Key, home: i64) -> Option<Fence> {
-    with_table(Which::Lease, pg_sys::AccessShareLock, |table| {
+/// What a guard needs to know. Allocates nothing. `again`: this transaction has looked before, and
+/// so has the table locked.
+pub fn lease_fence(key: &Key, home: i64, again: bool) -> Option<Fence> {
+    let lock = if again { pg_sys::NoLock } else { pg_sys::AccessShareLock };
+    with_table(Which::Lease, lock, |table| {
         table.find(key, |tuple| {
             let c = tuple.columns::<LeaseColumns>();
             Fence {
@@ -584,9 +593,10 @@ pub fn new_lease() -> LeaseRow {
 
 // --- lease.fence ---------------------------------------------------------------------------------
 
-/// The newest token that this database has obeyed; 0 where it has obeyed none.
-pub fn newest_token(key: &Key) -> i64 {
-    with_table(Which::Fence, pg_sys::AccessShareLock, |table| {
+/// The newest token that this database has obeyed; 0 where it has obeyed none. `again`: as above.
+pub fn newest_token(key: &Key, again: bool) -> i64 {
+    let lock = if again { pg_sys::NoLock } else { pg_sys::AccessShareLock };
+    with_table(Which::Fence, lock, |table| {
         table.find(key, |tuple| tuple.columns::<FenceColumns>().token).unwrap_or(0)
     })
 }

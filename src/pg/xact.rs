@@ -72,13 +72,13 @@ unsafe extern "C-unwind" fn subtransaction_turns(
 
 pub fn current() -> SubId {
     // SAFETY: reads the transaction state.
-    unsafe { pg_sys::GetCurrentSubTransactionId() }
+    unsafe { super::raw::GetCurrentSubTransactionId() }
 }
 
 /// Whether the transaction has written anything.
 pub fn has_written() -> bool {
     // SAFETY: reads the transaction state.
-    unsafe { pg_sys::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId }
+    unsafe { super::raw::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId }
 }
 
 /// Makes the commit that is about to happen durable: on disk here, and on the synchronous standby

@@ -3,15 +3,18 @@
 
 /// FNV-1a, 64 bits, over bytes.
 pub fn fnv64(bytes: &[u8]) -> u64 {
+    fold(bytes.iter().copied())
+}
+
+fn fold(bytes: impl Iterator<Item = u8>) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
+    bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
 /// FNV-1a over numbers, with the low bits mixed, as a positive bigint.
 pub fn positive(numbers: &[u64]) -> i64 {
-    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-    let hash = fnv64(&bytes);
+    let hash = fold(numbers.iter().flat_map(|number| number.to_le_bytes()));
     let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     ((mixed ^ (mixed >> 33)) >> 1).max(1).cast_signed()
 }
