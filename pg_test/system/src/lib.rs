@@ -1,0 +1,17 @@
+//! What the system tests share.
+//!
+//! | module     | what it knows |
+//! |------------|---------------|
+//! | `shared`   | one server for all tests of a file, a database for each test |
+//! | `lease`    | calling the lease functions and reading their answers |
+//! | `refusal`  | pinning the SQLSTATE of what must be refused |
+//! | `watch`    | waiting for what the server shows of its sessions |
+//! | `program`  | client programs that can be frozen and killed |
+//! | `history`  | tokens that must all differ |
+
+pub mod history;
+pub mod lease;
+pub mod program;
+pub mod refusal;
+pub mod shared;
+pub mod watch;
