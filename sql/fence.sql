@@ -7,9 +7,11 @@ CREATE FUNCTION lease_fence_check(name text, token bigint, mode text DEFAULT 'cu
 COMMENT ON FUNCTION lease_fence_check(text, bigint, text) IS
     'Raises unless the token is good; otherwise presents it for the rest of this transaction, whose '
     'commit checks it again if the transaction wrote. mode: current, live (not expired either) or '
-    'newest (the newest token this database has obeyed). Open to PUBLIC, as a check only refuses. '
-    'Raises 55000 for a stale, ended or never granted token and on a standby, 55P03 when mode newest '
-    'waits too long for another transaction, 22023 and 22004 for bad arguments.';
+    'newest (the newest token this database has obeyed; a higher one raises it, for roles that may '
+    'execute lease_fence_raise). Open to PUBLIC, as a check only refuses. '
+    'Raises 55000 for a stale, ended or never granted token and on a standby, 42501 for a higher '
+    'token from other roles, 55P03 when mode newest waits too long for another transaction, 22023 '
+    'and 22004 for bad arguments.';
 
 CREATE FUNCTION lease_fence_raise(name text, token bigint) RETURNS void
     LANGUAGE c VOLATILE PARALLEL UNSAFE

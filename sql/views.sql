@@ -27,8 +27,10 @@ CREATE VIEW lease.guards AS
 SELECT t.tgrelid::pg_catalog.regclass AS relation,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1) AS lease,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2) AS mode,
-       CASE t.tgenabled WHEN 'A' THEN 'always' WHEN 'O' THEN 'origin'
-                        WHEN 'R' THEN 'replica' ELSE 'disabled' END AS enabled,
+       CASE WHEN t.tgenabled OPERATOR(pg_catalog.=) 'A'::pg_catalog."char" THEN 'always'
+            WHEN t.tgenabled OPERATOR(pg_catalog.=) 'O'::pg_catalog."char" THEN 'origin'
+            WHEN t.tgenabled OPERATOR(pg_catalog.=) 'R'::pg_catalog."char" THEN 'replica'
+            ELSE 'disabled' END AS enabled,
        t.tgname AS trigger
 FROM pg_catalog.pg_trigger AS t
 WHERE t.tgfoid OPERATOR(pg_catalog.=) 'lease.guard_writes()'::pg_catalog.regprocedure::pg_catalog.oid;

@@ -95,7 +95,9 @@ pub fn unguard(args: &Args) -> Result<i64> {
     }
     refuse_hole(relation, &here)?;
     let mut dropped = 0;
-    for member in ddl::tree(relation, Some(true)) {
+    let tree = ddl::tree(relation, Some(true));
+    tree.iter().try_for_each(|member| check_owned(*member))?;
+    for member in tree {
         for guard in wanted_guards(member, lease) {
             let known = here.iter().any(|one| one.lease == guard.lease);
             if known && parent_with(member, &guard).is_none() {

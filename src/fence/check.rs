@@ -8,7 +8,7 @@ use crate::pg::call::Args;
 use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow};
-use crate::pg::{clock, identity};
+use crate::pg::{clock, identity, role};
 use crate::rules::fence::{Fence, Mode, Verdict, judge};
 use crate::rules::refusal::{self, Refusal, Result};
 use std::rc::Rc;
@@ -20,6 +20,9 @@ pub fn fence_check(args: &Args) -> Result<()> {
     let mode = Mode::parse(args.text(2, "mode")?)?;
     if token <= 0 {
         return Err(refusal::bad_token(token));
+    }
+    if mode == Mode::Newest && !role::may_raise_fences(args) {
+        newest::refuse_unraised(&key, token)?;
     }
     check(&key, token, mode)?;
     transaction::declare(&key, token);

@@ -2,7 +2,7 @@
 //! that it has obeyed (Galewatch's mover_fence).
 
 use super::transaction;
-use crate::lease::{check_writable, lease_argument, wait_ms};
+use crate::lease::{check_writable, grant, lease_argument};
 use crate::pg::call::Args;
 use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
@@ -56,6 +56,17 @@ pub fn confirm(key: &Key, token: i64) -> Result<()> {
     }
 }
 
+/// Refuses a token above the newest: a check is open to everybody and must not raise it.
+pub fn refuse_unraised(key: &Key, token: i64) -> Result<()> {
+    match standing(rows::newest_token(key, false), token) {
+        Standing::Above => {
+            refuse_future(key, token)?;
+            Err(refusal::may_not_raise(&key.name, token))
+        }
+        Standing::Below | Standing::Equal => Ok(()),
+    }
+}
+
 /// Whoever raises the newest token locks out commits under the old one, and other raisers, until its
 /// transaction ends.
 fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
@@ -66,16 +77,11 @@ fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
             Standing::Equal => return Ok(()),
             Standing::Above => {}
         }
-        let tag = Tag::of(Class::Newest, key.hash, newest);
-        let wait = wait_ms();
-        if !locks::lock_within(tag, locks::CHANGE, wait) {
-            let who = locks::holders(tag);
-            return Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()));
-        }
+        grant::announce(key)?;
+        grant::lock_or_busy(key, Tag::of(Class::Newest, key.hash, newest), locks::CHANGE)?;
         if rows::newest_token(key, false) == newest {
             rows::raise_newest(key, token, clock::now());
             transaction::granted(key, token);
-            transaction::changed(key);
             return Ok(());
         }
     }

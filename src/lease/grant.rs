@@ -43,19 +43,18 @@ pub fn end_token(key: &Rc<Key>, row: &LeaseRow) -> Result<()> {
     announce(key)?;
     let tag = Tag::of(Class::Fence, key.hash, row.token);
     lock_or_busy(key, tag, locks::CHANGE)?;
-    crate::fence::check::settle(key, row)?;
-    transaction::changed(key);
-    Ok(())
+    crate::fence::check::settle(key, row)
 }
 
-/// A taker's share of the lock that stands for all leases.
-fn announce(key: &Rc<Key>) -> Result<()> {
+/// A taker's share of the lock that stands for all leases; from here on ownership changes.
+pub fn announce(key: &Rc<Key>) -> Result<()> {
     lock_or_busy(key, Tag::single(Class::All), locks::INTENT)?;
     transaction::changed(key);
     Ok(())
 }
 
-fn lock_or_busy(key: &Key, tag: Tag, mode: i32) -> Result<()> {
+/// Takes the lock, or says who has it.
+pub fn lock_or_busy(key: &Key, tag: Tag, mode: i32) -> Result<()> {
     let wait = wait_ms();
     if locks::lock_within(tag, mode, wait) {
         return Ok(());

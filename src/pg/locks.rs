@@ -111,7 +111,7 @@ pub fn holders(tag: Tag) -> String {
            AND l.objid::pg_catalog.int8 OPERATOR(pg_catalog.=) $2 \
            AND l.objsubid::pg_catalog.int8 OPERATOR(pg_catalog.=) $3 \
            AND l.mode OPERATOR(pg_catalog.<>) 'AccessShareLock' \
-           AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()",
+           AND NOT COALESCE(l.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid(), false)",
         &[
             i64::from(tag.high).into(),
             i64::from(tag.low).into(),

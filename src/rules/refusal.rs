@@ -287,6 +287,15 @@ pub fn unraised_in_snapshot(lease: &str, token: i64) -> Refusal {
     .hint(format!("Call lease_fence_raise('{lease}', {token}) in a transaction of its own first."))
 }
 
+pub fn may_not_raise(lease: &str, token: i64) -> Refusal {
+    Refusal::new(
+        Code::NotAllowed,
+        format!("token {token} of lease \"{lease}\" is new to this database"),
+    )
+    .detail("A check is open to everybody, so it raises the newest token only for who may do that.")
+    .hint("Grant the role EXECUTE on lease_fence_raise, or let a guarded write raise it.")
+}
+
 pub fn token_from_the_future(lease: &str, token: i64, reads_as: &str) -> Refusal {
     Refusal::new(Code::NotInState, format!("token {token} was never granted for lease \"{lease}\""))
         .detail(format!(
