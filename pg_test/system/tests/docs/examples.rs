@@ -4,11 +4,11 @@
 //! A page is one psql session in a database of its own. A block that is not meant to run says so:
 //! ```` ```sql fragment ````. One without a block of text under it must run without an error.
 
+use crate::pages::{self, Page};
 use anyhow::{Context, Result, ensure};
 use rig::{Server, home};
 use std::io::Write;
 use std::process::{Command, Stdio};
-use system_tests::pages::{self, Page};
 
 /// Printed by psql after each block.
 const END: &str = "-- end of block --";

@@ -1,0 +1,216 @@
+//! A standby reads and refuses; promoted, it grants above everything that any history has granted;
+//! a synchronous one has every change of ownership before the client is told of it.
+
+use anyhow::Result;
+use postgres::{Client, NoTls};
+use rig::Server;
+use std::collections::BTreeSet;
+use std::thread;
+use system_tests::history::{all_above, all_differ};
+use system_tests::lease::{self, acquire, grant, grant_many, guarded_table, present, renew, state};
+use system_tests::refusal::refused;
+use system_tests::shared::{Shared, database};
+use system_tests::watch;
+
+static SHARD: Shared = Shared::new();
+
+/// A primary with a database, and a standby that has replayed it.
+fn pair(name: &str) -> Result<(Server, Server, Client)> {
+    let primary = Server::start(name)?;
+    let client = database(&primary, "jobs")?;
+    let standby = Server::builder("spare").start_standby_of(&primary)?;
+    primary.wait_for_replay(&standby)?;
+    Ok((primary, standby, client))
+}
+
+/// Every function of the extension: a call, and what it must answer on a standby.
+const ON_A_STANDBY: [(&str, &str, &str); 18] = [
+    ("compute_now", "SELECT compute_now()", "reads"),
+    ("lease_clock_skew", "SELECT lease_clock_skew(now())", "reads"),
+    ("home", "SELECT lease.home()", "reads"),
+    ("lease_acquire", "SELECT lease_acquire('job', 'b')", "25006"),
+    ("lease_acquire_many", "SELECT lease_acquire_many('{job,x}', 'b')", "25006"),
+    ("lease_renew", "SELECT lease_renew('job', 'a', 1, '1 s')", "25006"),
+    ("lease_renew_many", "SELECT lease_renew_many('{job}', 'a', '{1}', '1 s')", "25006"),
+    ("lease_release", "SELECT lease_release('job', 'a', 1)", "25006"),
+    ("lease_takeover", "SELECT lease_takeover('job', 'b', '1 s')", "25006"),
+    ("lease_drop", "SELECT lease_drop('job')", "25006"),
+    ("lease_void_all", "SELECT lease_void_all()", "25006"),
+    ("lease_fence_raise", "SELECT lease_fence_raise('far', 1)", "25006"),
+    ("lease_guard", "SELECT lease_guard('plain', 'job')", "25006"),
+    ("lease_unguard", "SELECT lease_unguard('work')", "25006"),
+    ("lease_fence_check", "SELECT lease_fence_check('job', TOKEN)", "55000"),
+    // no caller's: a trigger, an event trigger and its helper
+    ("guard_writes", "INSERT INTO work (note) VALUES ('x')", "25006"),
+    ("cover", "CREATE TABLE child () INHERITS (work)", "25006"),
+    ("cover_changed_tables", "ALTER TABLE work SET (fillfactor = 90)", "25006"),
+];
+
+/// Breaks if a function forgot to ask where it runs, or said so under another code; and if a new
+/// function is not in the list above.
+#[test]
+fn every_function_knows_a_standby() -> Result<()> {
+    let (primary, standby, mut client) = pair("asked")?;
+    guarded_table(&mut client, "job")?;
+    client.batch_execute("CREATE TABLE plain ()")?;
+    let token = grant(&mut client, "job", "a")?;
+    primary.wait_for_replay(&standby)?;
+    let mut reader = standby.connect("jobs")?;
+    present(&mut reader, "job", token)?;
+    for (function, call, expected) in ON_A_STANDBY {
+        let outcome = reader.batch_execute(&call.replace("TOKEN", &token.to_string()));
+        match expected {
+            "reads" => outcome?,
+            code => drop(refused(outcome, code).map_err(|e| e.context(function))?),
+        }
+    }
+    for mode in ["live", "newest"] {
+        let check = format!("SELECT lease_fence_check('job', {token}, '{mode}')");
+        refused(reader.batch_execute(&check), "55000")?;
+    }
+    assert_eq!(functions(&mut reader)?, ON_A_STANDBY.map(|one| one.0.to_owned()).into());
+    Ok(())
+}
+
+fn functions(client: &mut Client) -> Result<BTreeSet<String>> {
+    let members =
+        "SELECT p.proname::text FROM pg_depend d JOIN pg_extension e ON d.refobjid = e.oid
+                   JOIN pg_proc p ON d.objid = p.oid
+                   WHERE d.deptype = 'e' AND e.extname = 'pg_lease'
+                     AND d.classid = 'pg_proc'::regclass";
+    Ok(client.query(members, &[])?.iter().map(|row| row.get(0)).collect())
+}
+
+/// Breaks if the views or the identity of the database differed between primary and standby.
+#[test]
+fn a_standby_shows_what_the_primary_shows() -> Result<()> {
+    let (primary, standby, mut client) = pair("shown")?;
+    guarded_table(&mut client, "job")?;
+    let token = grant(&mut client, "job", "a")?;
+    client.execute("SELECT lease_fence_raise('far', 7)", &[])?;
+    primary.wait_for_replay(&standby)?;
+    let mut reader = standby.connect("jobs")?;
+    assert_eq!(state(&mut reader, "job")?, ("held".into(), token));
+    for same in [
+        "SELECT lease.home()::text",
+        "SELECT string_agg(g::text, ' ') FROM lease.guards AS g",
+        "SELECT string_agg(f::text, ' ') FROM lease.fence AS f",
+        "SELECT string_agg(l::text, ' ') FROM lease.lease AS l",
+    ] {
+        let ask =
+            |client: &mut Client| -> Result<String> { Ok(client.query_one(same, &[])?.get(0)) };
+        assert_eq!(ask(&mut reader)?, ask(&mut client)?, "{same}");
+    }
+    Ok(())
+}
+
+/// Breaks if a token came from the row or the sequence alone: both standbys have the same ones.
+#[test]
+fn two_promoted_standbys_never_grant_the_same_token() -> Result<()> {
+    let (primary, first, mut client) = pair("parted")?;
+    let second = Server::builder("second").start_standby_of(&primary)?;
+    let names: Vec<String> = (0..200).map(|n| format!("job:{n}")).collect();
+    let before = grant_many(&mut client, &names, "a")?;
+    primary.wait_for_replay(&first)?;
+    primary.wait_for_replay(&second)?;
+    first.promote()?;
+    second.promote()?;
+    let mut all = Vec::new();
+    let fresh: Vec<String> = (0..200).map(|n| format!("new:{n}")).collect();
+    for server in [&primary, &first, &second] {
+        let mut client = server.connect("jobs")?;
+        let granted = grant_many(&mut client, &fresh, "b")?;
+        all_above(&granted, &before)?;
+        all.extend(granted);
+    }
+    all.extend(before);
+    all_differ(&all)?;
+    assert_eq!(all.len(), 800);
+    Ok(())
+}
+
+/// Breaks if the promoted server went on from the tokens that it knows: the newest are lost to it.
+#[test]
+fn a_promoted_standby_grants_above_what_it_has_missed() -> Result<()> {
+    let (primary, standby, mut client) = pair("ahead")?;
+    let known = grant(&mut client, "job", "a")?;
+    primary.wait_for_replay(&standby)?;
+    standby.stop()?;
+    let missed: Vec<i64> = ["b", "c"]
+        .into_iter()
+        .map(|owner| Ok(lease::takeover(&mut client, "job", owner, "1 hour")?.token.unwrap_or(0)))
+        .collect::<Result<_>>()?;
+    let (_, mut shard) = SHARD.database("ahead")?;
+    shard.batch_execute("CREATE TABLE work (id bigserial, note text)")?;
+    shard.execute("SELECT lease_guard('work', 'job', 'newest')", &[])?;
+    for token in &missed {
+        present(&mut shard, "job", *token)?;
+        lease::write(&mut shard, "obeyed")?;
+    }
+    primary.kill9()?;
+
+    standby.start_again()?;
+    standby.promote()?;
+    let mut client = standby.connect("jobs")?;
+    // a promotion keeps leases: the owner that it knows of still has its own
+    assert_eq!(state(&mut client, "job")?, ("held".into(), known));
+    assert_eq!(acquire(&mut client, "job", "d", "1 hour")?.status, "held");
+    lease::expire(&mut client, "job")?;
+    let next = grant(&mut client, "job", "d")?;
+    all_above(&[next], &missed)?;
+    present(&mut shard, "job", next)?;
+    lease::write(&mut shard, "obeyed")?;
+    for token in missed {
+        present(&mut shard, "job", token)?;
+        refused(lease::write(&mut shard, "stale"), "55000")?;
+    }
+    Ok(())
+}
+
+/// Each change of ownership, each in a session that does not want to wait for a standby.
+const CHANGES: [&str; 4] = [
+    "SET synchronous_commit = off; SELECT lease_acquire('job', 'a', '1 hour')",
+    "SET synchronous_commit = local; SELECT lease_takeover('job', 'b', '1 hour')",
+    "BEGIN; SELECT lease_takeover('job', 'c', '1 hour'); SET LOCAL synchronous_commit = off; COMMIT",
+    "SET synchronous_commit = off; SELECT lease_release('job', 'c', token) FROM lease.lease",
+];
+
+/// Breaks if a change of ownership was told to the client before the standby had it: the session's
+/// setting, or one made after the grant, would let it through.
+#[test]
+fn a_change_of_ownership_waits_for_a_synchronous_standby() -> Result<()> {
+    let (primary, standby, mut client) = pair("synchronous")?;
+    let held = grant(&mut client, "other", "a")?;
+    client.batch_execute("ALTER SYSTEM SET synchronous_standby_names = 'spare'")?;
+    client.execute("SELECT pg_reload_conf()", &[])?;
+    let in_force = "SELECT sync_state = 'sync' FROM pg_stat_replication";
+    watch::until(&mut client, "the standby to be synchronous", in_force)?;
+    client.batch_execute("SET synchronous_commit = off")?;
+    for change in CHANGES {
+        standby.stop()?;
+        let mut session = primary.connect("jobs")?;
+        let backend = watch::backend(&mut session)?;
+        let waiting = thread::spawn(move || session.batch_execute(change));
+        watch::until_waiting(&mut client, backend, "SyncRep")?;
+        // what is no change of ownership follows the session, so that a holder keeps its lease
+        renew(&mut client, "other", "a", held, "1 hour")?;
+        assert!(!waiting.is_finished(), "{change}");
+        standby.start_again()?;
+        let ended = waiting.join().map_err(|_| anyhow::anyhow!("the session's thread died"))?;
+        ended.map_err(|error| anyhow::Error::from(error).context(change))?;
+        same_lease(&primary, &standby)?;
+    }
+    Ok(())
+}
+
+/// What the standby has on disk when the client is told is what it shows once replayed.
+fn same_lease(primary: &Server, standby: &Server) -> Result<()> {
+    primary.wait_for_replay(standby)?;
+    let mut shown = Vec::new();
+    for server in [primary, standby] {
+        let mut client = postgres::Client::connect(&server.conn_string("jobs"), NoTls)?;
+        shown.push(state(&mut client, "job")?);
+    }
+    assert_eq!(shown[0], shown[1]);
+    Ok(())
+}
