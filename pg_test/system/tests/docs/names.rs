@@ -78,7 +78,8 @@ fn every_refusal_is_in_the_reference() -> Result<()> {
     let reference = pages::one(&checkout, "docs/reference.md")?.text;
     let messages = messages(&source);
     ensure!(messages.len() > 20, "few messages found: {messages:?}");
-    let missing: Vec<_> = messages.iter().filter(|m| !reference.contains(&format!("`{m}`"))).collect();
+    let missing: Vec<_> =
+        messages.iter().filter(|m| !reference.contains(&format!("`{m}`"))).collect();
     ensure!(missing.is_empty(), "not in docs/reference.md: {missing:#?}");
     Ok(())
 }
@@ -111,7 +112,8 @@ fn the_changelog_begins_with_this_version() -> Result<()> {
 
 #[test]
 fn names_messages_and_links_are_found() {
-    let page = "`lease_acquire(name)`, pg_lease.token, lease.status; not pg_lease_cover, a/lease.rs";
+    let page =
+        "`lease_acquire(name)`, pg_lease.token, lease.status; not pg_lease_cover, a/lease.rs";
     assert_eq!(named(page), ["lease.status", "lease_acquire", "pg_lease.token"].map(str::to_owned));
     let code = r#"Refusal::new(Code::Busy, format!("lease \"{lease}\" is held"))"#;
     assert_eq!(messages(code), [r#"lease "…" is held"#]);
