@@ -1,0 +1,15 @@
+//! The parts, each of which can be run alone.
+
+pub mod guard;
+
+use crate::report::Section;
+use crate::scale::Scale;
+use anyhow::Result;
+
+/// A part: its name, and what runs it.
+pub struct Part {
+    pub name: &'static str,
+    pub run: fn(Scale) -> Result<Section>,
+}
+
+pub const ALL: [Part; 1] = [Part { name: "guard", run: guard::run }];
