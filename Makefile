@@ -59,9 +59,11 @@ psql: rig
 	@$(RIG) psql $(ARGS)
 
 demo: tree
+	@cargo build -p galewatch-demo
 	@cargo run --quiet -p galewatch-demo
 
 bench: tree
+	@cargo build --release -p bench
 	@cargo run --quiet --release -p bench -- $(ONLY)
 
 test: deps
