@@ -114,7 +114,8 @@ fn the_changelog_begins_with_this_version() -> Result<()> {
 fn names_messages_and_links_are_found() {
     let page =
         "`lease_acquire(name)`, pg_lease.token, lease.status; not pg_lease_cover, a/lease.rs";
-    assert_eq!(named(page), ["lease.status", "lease_acquire", "pg_lease.token"].map(str::to_owned));
+    let names: Vec<_> = named(page).into_iter().collect();
+    assert_eq!(names, ["lease.status", "lease_acquire", "pg_lease.token"]);
     let code = r#"Refusal::new(Code::Busy, format!("lease \"{lease}\" is held"))"#;
     assert_eq!(messages(code), [r#"lease "…" is held"#]);
     assert_eq!(links("see [a](docs/a.md#b) and [c](https://d)"), ["docs/a.md#b", "https://d"]);
