@@ -33,7 +33,7 @@ help:
 	@echo 'make build     build the extension and install it privately, for this checkout only'
 	@echo 'make install   install the extension for good: INTO=/path/to/pg_config says where'
 	@echo 'make lint      check the form and the warnings'
-	@echo 'make bench     measure what it costs, in 25 minutes (ONLY=guard: one part, ONLY=tiny: none)'
+	@echo 'make bench     measure what it costs, in 25 minutes (ONLY=guard: one part of it)'
 	@echo 'make clean     stop what runs and remove all that this checkout made'
 
 build: tree

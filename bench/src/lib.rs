@@ -7,6 +7,7 @@
 //! | `way`      | the variants: from no guard, over what people do today, to pg_lease |
 //! | `pgbench`  | one cell of a comparison |
 //! | `rounds`   | variants side by side, compared within the round |
+//! | `mixed`    | variants side by side, transaction by transaction |
 //! | `estimate` | a median and how sure one can be of it |
 //! | `target`   | a number to reach, and the verdict |
 //! | `scale`    | a full run, or a tiny one that shows that nothing rots |
@@ -17,6 +18,7 @@
 pub mod bed;
 pub mod estimate;
 pub mod machine;
+pub mod mixed;
 pub mod part;
 pub mod pgbench;
 pub mod plot;

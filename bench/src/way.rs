@@ -181,13 +181,17 @@ impl Way {
         }
     }
 
-    /// A cell of pgbench that does `work` this way. Every way has the same settings.
+    /// A cell of pgbench that does `work` this way.
     pub fn cell(self, bed: &Bed, work: Work, clients: u32, length: Length) -> Result<Cell> {
         let script = bed.script(&self.table(work), &self.script(work))?;
         let cell = Cell::new(script, clients, length).setting("bench.token", "17");
         let cell = cell.variable("token", bed.token);
-        // the ways with a check of their own present nothing by the setting
-        let presents = matches!(self.shape, Shape::Bare) && matches!(self.guard, Guard::Lease(..));
-        Ok(if presents { cell.setting("pg_lease.token", &bed.presented()) } else { cell })
+        if !matches!(self.guard, Guard::Lease(..)) {
+            return Ok(cell);
+        }
+        // a session loads the library once; a short cell should not be charged with it
+        let cell = cell.setting("session_preload_libraries", "pg_lease");
+        let checks_itself = self.shape != Shape::Bare;
+        Ok(if checks_itself { cell } else { cell.setting("pg_lease.token", &bed.presented()) })
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::bed::Bed;
 use crate::estimate::Estimate;
+use crate::mixed::Mixed;
 use crate::plot::{Bar, Hue, bars};
 use crate::report::Section;
 use crate::rounds::Rounds;
 use crate::scale::Scale;
 use crate::target::{Target, Want, number, shown};
 use crate::way::{self, Way, Work};
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 /// Which ways do which work, with how many clients.
 struct Group {
@@ -65,7 +66,11 @@ pub fn run(scale: Scale) -> Result<Section> {
         group.report(&rounds, &mut section)?;
     }
     for work in [Work::Insert, Work::Update] {
-        mixed(&bed, work, &mut section)?;
+        let ways = [way::UNGUARDED, way::CURRENT, way::NEWEST, way::LIVE];
+        let mixed = Mixed::measure(&bed, "guard", work, &ways)?;
+        mixed.report(&mut section);
+        mixed.target(way::CURRENT, 0.95, &mut section);
+        mixed.target(way::NEWEST, 0.95, &mut section);
     }
     Ok(section)
 }
@@ -175,41 +180,4 @@ fn hue(way: Way) -> Hue {
         "unguarded" | "unguarded_block" | "unguarded_pipe" => Hue::Base,
         _ => Hue::Theirs,
     }
-}
-
-/// One client, and each transaction picks a way at random: whatever the machine does meets all ways
-/// alike, transaction by transaction, so this tells smaller differences than rounds can.
-fn mixed(bed: &Bed, work: Work, section: &mut Section) -> Result<()> {
-    let ways = [way::UNGUARDED, way::CURRENT, way::NEWEST, way::LIVE];
-    let mut cell = ways[0].cell(
-        bed,
-        work,
-        1,
-        bed.scale.pick(crate::scale::Length::Seconds(2), crate::scale::Length::Transactions(200)),
-    )?;
-    cell.scripts = ways
-        .iter()
-        .map(|way| bed.script(&way.table(work), &way.script(work)))
-        .collect::<Result<_>>()?;
-    let cell = cell.setting("pg_lease.token", &bed.presented()).setting("synchronous_commit", "on");
-    let mut latencies = vec![Vec::new(); ways.len()];
-    for round in 0..bed.scale.rounds(7) {
-        eprintln!("guard: {}, all ways mixed, round {}", work.title(), round + 1);
-        let ran = cell.run(bed)?;
-        for (at, all) in latencies.iter_mut().enumerate() {
-            all.push(*ran.latencies_ms.get(at).context("pgbench gave no latency for a script")?);
-        }
-    }
-    let title = format!("{}, 1 client, ways mixed transaction by transaction", work.title());
-    section.heading(&title);
-    let speed = |at: usize| Estimate::of_ratios(&latencies[0], &latencies[at]);
-    let rows = ways.iter().enumerate().map(|(at, way)| {
-        vec![way.title.into(), shown(&Estimate::of(&latencies[at])), shown(&speed(at))]
-    });
-    section.table(&["way", "latency in ms", "speed, unguarded = 1"], rows.collect());
-    for (at, way) in ways.iter().enumerate().skip(1).take(2) {
-        let what = format!("{title}: {} / unguarded", way.title);
-        section.target(Target::new(what, Want::AtLeast(0.95), speed(at)));
-    }
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! The parts, each of which can be run alone.
 
+pub mod bulk;
 pub mod guard;
 
 use crate::report::Section;
@@ -12,4 +13,5 @@ pub struct Part {
     pub run: fn(Scale) -> Result<Section>,
 }
 
-pub const ALL: [Part; 1] = [Part { name: "guard", run: guard::run }];
+pub const ALL: [Part; 2] =
+    [Part { name: "guard", run: guard::run }, Part { name: "bulk", run: bulk::run }];

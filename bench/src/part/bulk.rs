@@ -1,0 +1,215 @@
+//! What a guard costs where one transaction writes more than a row: ten statements, a million rows.
+
+use crate::bed::Bed;
+use crate::estimate::Estimate;
+use crate::mixed::Mixed;
+use crate::plot::{Bar, Hue, bars};
+use crate::report::Section;
+use crate::rounds::Rounds;
+use crate::scale::Scale;
+use crate::target::{Target, Want, number, shown};
+use crate::way::{self, Work};
+use anyhow::{Result, ensure};
+use postgres::Client;
+use std::time::Instant;
+
+const ROWS: u64 = 1_000_000;
+/// For a trigger that asks for each row.
+const FEWER_ROWS: u64 = 50_000;
+const ROUNDS: usize = 9;
+const FEWER_ROUNDS: usize = 5;
+
+/// A table of one variant.
+struct Variant {
+    key: &'static str,
+    title: &'static str,
+    guard: &'static str,
+    hue: Hue,
+}
+
+const UNGUARDED: Variant = Variant { key: "plain", title: "unguarded", guard: "", hue: Hue::Base };
+const CURRENT: Variant = Variant {
+    key: "current",
+    title: "pg_lease, mode current",
+    guard: "SELECT lease_guard('TABLE', 'job/bench')",
+    hue: Hue::Ours,
+};
+const STATEMENT: Variant = Variant {
+    key: "statement",
+    title: "PL/pgSQL statement trigger, FOR SHARE",
+    guard: "CREATE TRIGGER held BEFORE INSERT ON TABLE FOR EACH STATEMENT EXECUTE FUNCTION check_held()",
+    hue: Hue::Theirs,
+};
+const ROW: Variant = Variant {
+    key: "row",
+    title: "PL/pgSQL row trigger, FOR SHARE",
+    guard: "CREATE TRIGGER held BEFORE INSERT ON TABLE FOR EACH ROW EXECUTE FUNCTION check_held()",
+    hue: Hue::Theirs,
+};
+
+/// How the rows come in, and what must be reached.
+struct Load {
+    title: &'static str,
+    prefix: &'static str,
+    statement: &'static str,
+    variants: &'static [Variant],
+    rows: u64,
+    rounds: usize,
+    bound: Option<f64>,
+}
+
+const SELECT: &str =
+    "INSERT INTO TABLE SELECT n, 1, 'a note of usual length' FROM generate_series(1, ROWS) AS n";
+const COPY: &str = "COPY TABLE FROM 'FILE'";
+const MAIN: [Variant; 3] = [UNGUARDED, CURRENT, STATEMENT];
+const BY_ROW: [Variant; 3] = [UNGUARDED, CURRENT, ROW];
+
+const LOADS: [Load; 6] = [
+    load("INSERT … SELECT", "whole", SELECT, &MAIN, 0.99),
+    load("COPY", "whole", COPY, &MAIN, 0.99),
+    load("INSERT … SELECT into a partitioned table", "parted", SELECT, &MAIN, 0.98),
+    load("COPY into a partitioned table", "parted", COPY, &MAIN, 0.98),
+    Load { title: "INSERT … SELECT, triggers by row", ..fewer(SELECT) },
+    Load { title: "COPY, triggers by row", ..fewer(COPY) },
+];
+
+const fn load(
+    title: &'static str,
+    prefix: &'static str,
+    statement: &'static str,
+    variants: &'static [Variant],
+    bound: f64,
+) -> Load {
+    Load { title, prefix, statement, variants, rows: ROWS, rounds: ROUNDS, bound: Some(bound) }
+}
+
+const fn fewer(statement: &'static str) -> Load {
+    Load {
+        title: "",
+        prefix: "whole",
+        statement,
+        variants: &BY_ROW,
+        rows: FEWER_ROWS,
+        rounds: FEWER_ROUNDS,
+        bound: None,
+    }
+}
+
+pub fn run(scale: Scale) -> Result<Section> {
+    let bed = Bed::start("bulk", scale)?;
+    let mut section = Section::new("bulk", "Many rows, one transaction", &bed)?;
+    ten_statements(&bed, &mut section)?;
+    prepare(&bed)?;
+    let mut client = bed.server.connect("postgres")?;
+    let token = bed.presented();
+    client.batch_execute(&format!("SET pg_lease.token = '{token}'; SET bench.token = 17"))?;
+    for load in &LOADS {
+        let rounds = load.measure(&bed, &mut client)?;
+        load.report(scale, &rounds, &mut section)?;
+    }
+    Ok(section)
+}
+
+fn ten_statements(bed: &Bed, section: &mut Section) -> Result<()> {
+    let ways = [way::UNGUARDED, way::CURRENT, way::NEWEST, way::STATEMENT_TRIGGER];
+    for way in ways {
+        way.prepare(bed, Work::Ten)?;
+    }
+    let mixed = Mixed::measure(bed, "bulk", Work::Ten, &ways)?;
+    mixed.report(section);
+    mixed.target(way::CURRENT, 0.985, section);
+    mixed.target(way::NEWEST, 0.985, section);
+    Ok(())
+}
+
+/// Tables without an index, which leaves the guard's share as large as it can be.
+fn prepare(bed: &Bed) -> Result<()> {
+    for variant in [UNGUARDED, CURRENT, STATEMENT, ROW] {
+        let key = variant.key;
+        let columns = "(id bigint NOT NULL, amount integer NOT NULL, note text)";
+        let mut script = format!("CREATE TABLE whole_{key} {columns};");
+        script += &format!("CREATE TABLE parted_{key} {columns} PARTITION BY HASH (id);");
+        for part in 0..4 {
+            script += &format!(
+                "CREATE TABLE parted_{key}_{part} PARTITION OF parted_{key} \
+                 FOR VALUES WITH (MODULUS 4, REMAINDER {part});"
+            );
+        }
+        for table in ["whole", "parted"] {
+            script += &variant.guard.replace("TABLE", &format!("{table}_{key}"));
+            script += ";";
+        }
+        bed.server.execute("postgres", &script)?;
+    }
+    let rows = bed.scale.pick(ROWS, FEWER_ROWS / 100);
+    for rows in [rows, fewer_rows(bed.scale)] {
+        let select = "SELECT n, 1, 'a note of usual length' FROM generate_series(1, ROWS) AS n";
+        let select = select.replace("ROWS", &rows.to_string());
+        bed.server.execute("postgres", &format!("COPY ({select}) TO '{}'", file(bed, rows)))?;
+    }
+    Ok(())
+}
+
+fn fewer_rows(scale: Scale) -> u64 {
+    scale.pick(FEWER_ROWS, FEWER_ROWS / 100)
+}
+
+/// In the server's own directory, which goes when the server does.
+fn file(bed: &Bed, rows: u64) -> String {
+    bed.server.data_dir().join(format!("rows-{rows}")).display().to_string()
+}
+
+impl Load {
+    fn rows(&self, scale: Scale) -> u64 {
+        scale.pick(self.rows, FEWER_ROWS / 100)
+    }
+
+    /// Seconds.
+    fn measure(&self, bed: &Bed, client: &mut Client) -> Result<Rounds> {
+        let rows = self.rows(bed.scale);
+        let every = vec![1; self.variants.len()];
+        let all = bed.scale.rounds(self.rounds);
+        Rounds::run(all, &every, |round, at| {
+            let variant = &self.variants[at];
+            let table = format!("{}_{}", self.prefix, variant.key);
+            let statement = self.statement.replace("FILE", &file(bed, rows));
+            let statement = statement.replace("TABLE", &table).replace("ROWS", &rows.to_string());
+            client.batch_execute(&format!("TRUNCATE {table}"))?;
+            client.batch_execute("CHECKPOINT")?;
+            let began = Instant::now();
+            let written = client.execute(&statement, &[])?;
+            let took = began.elapsed().as_secs_f64();
+            ensure!(written == rows, "{statement} wrote {written} rows");
+            eprintln!(
+                "bulk: {}, round {} of {all}: {took:.3} s {}",
+                self.title,
+                round + 1,
+                variant.title
+            );
+            Ok(took)
+        })
+    }
+
+    fn report(&self, scale: Scale, rounds: &Rounds, section: &mut Section) -> Result<()> {
+        let title = format!("{}, {} rows", self.title, number(self.rows(scale) as f64));
+        section.heading(&title);
+        let speed = |at: usize| rounds.ratio(0, at);
+        let rows = self.variants.iter().enumerate().map(|(at, variant)| {
+            vec![variant.title.into(), shown(&rounds.estimate(at)), shown(&speed(at))]
+        });
+        section.table(&["guard", "seconds", "speed, unguarded = 1"], rows.collect());
+        let drawn = self.variants.iter().enumerate().map(|(at, variant)| Bar {
+            label: variant.title.into(),
+            value: speed(at),
+            hue: variant.hue,
+        });
+        let plot = bars(&title, "speed, unguarded = 1", &drawn.collect::<Vec<Bar>>());
+        let name: String = self.title.chars().filter(char::is_ascii_alphabetic).collect();
+        section.plot(&format!("bulk-{}", name.to_lowercase()), &title, &plot)?;
+        if let Some(bound) = self.bound {
+            let reached: Estimate = speed(1);
+            section.target(Target::new(title, Want::AtLeast(bound), reached));
+        }
+        Ok(())
+    }
+}
