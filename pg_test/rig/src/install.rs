@@ -14,11 +14,17 @@ use std::time::SystemTime;
 const SOURCES: [&str; 6] = ["src", "sql", "Cargo.toml", "Cargo.lock", "pg_lease.control", ".cargo"];
 const STAMP: &str = "installed-from";
 
+/// Set for the tests of one run, so that sources edited meanwhile do not change under them.
+pub const SETTLED: &str = "PG_LEASE_INSTALLED";
+
 /// Builds and installs the extension unless the tree holds what the sources make.
 pub fn ensure(tree: &Tree) -> Result<()> {
+    let stamp = tree.root.join(STAMP);
+    if std::env::var_os(SETTLED).is_some() && stamp.exists() {
+        return Ok(());
+    }
     let _lock = home::lock("install.lock")?;
     let sources = fingerprint(tree)?;
-    let stamp = tree.root.join(STAMP);
     if fs::read_to_string(&stamp).ok().as_deref() == Some(&sources) {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use super::suite::{ISOLATION, REGRESS};
 use super::tally::Tally;
 use anyhow::{Context, Result};
 use rig::Tree;
+use rig::install::SETTLED;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -68,7 +69,7 @@ fn system(names: &[String]) -> Result<Tally> {
 
 fn cargo_test(what: &[&str], names: &[String]) -> Result<Tally> {
     let mut test = cargo(&["test", "--no-fail-fast"])?;
-    test.args(what).arg("--").args(names).env("RUST_LIB_BACKTRACE", "0");
+    test.args(what).arg("--").args(names).env("RUST_LIB_BACKTRACE", "0").env(SETTLED, "1");
     let (said, success) = tee(&mut test)?;
     Ok(Tally::of_cargo(&said).after(success))
 }
