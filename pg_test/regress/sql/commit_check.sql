@@ -1,5 +1,5 @@
--- The commit looks again: a token that was good at the statement and is lost by the commit takes the
--- whole transaction with it.
+-- The commit looks again: a token that was good at the statement and is lost by the commit takes
+-- the whole transaction with it.
 CREATE TABLE ledger (id int);
 CREATE TABLE free (id int);
 SELECT guard FROM lease_guard('ledger', 'arbitrum');

@@ -1,4 +1,5 @@
--- lease_fence_check raises unless the token is good, and presents it for the rest of the transaction.
+-- lease_fence_check raises unless the token is good, and presents it for the rest of the
+-- transaction.
 SELECT token FROM lease_acquire('arbitrum', 'worker-a', '1 hour') \gset
 CREATE TABLE ledger (id int);
 SELECT guard FROM lease_guard('ledger', 'arbitrum');

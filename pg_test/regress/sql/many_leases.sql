@@ -42,12 +42,14 @@ COMMIT;
 BEGIN;
 SELECT check_all(64);
 INSERT INTO ledger VALUES (99);
-UPDATE lease.lease SET token = token + 1 WHERE name = (SELECT name FROM grants ORDER BY token LIMIT 1 OFFSET 63);
+UPDATE lease.lease SET token = token + 1
+WHERE name = (SELECT name FROM grants ORDER BY token LIMIT 1 OFFSET 63);
 COMMIT;
 BEGIN;
 SELECT check_all(65);
 INSERT INTO ledger VALUES (99);
-UPDATE lease.lease SET token = token + 1 WHERE name = (SELECT name FROM grants ORDER BY token LIMIT 1 OFFSET 64);
+UPDATE lease.lease SET token = token + 1
+WHERE name = (SELECT name FROM grants ORDER BY token LIMIT 1 OFFSET 64);
 COMMIT;
 -- a write under many, and the end of some of them, in one transaction
 BEGIN;
@@ -57,7 +59,8 @@ SELECT status FROM grants g, lease_release(g.name, 'worker-a', g.token) WHERE g.
 SELECT status FROM lease_takeover('l8', 'worker-b', '1 hour');
 COMMIT;
 TABLE ledger;
-SELECT count(*) FILTER (WHERE state = 'free') AS free, count(*) FILTER (WHERE owner = 'worker-b') AS taken
+SELECT count(*) FILTER (WHERE state = 'free') AS free,
+       count(*) FILTER (WHERE owner = 'worker-b') AS taken
 FROM lease.status;
 -- prepared
 DELETE FROM grants WHERE name IN ('l7', 'l8');

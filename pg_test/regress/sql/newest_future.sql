@@ -1,13 +1,15 @@
--- A made-up huge token must not lock every later holder out: one that reads as a time more than a day
--- ahead is refused, and only the extension's owner raises the fence that far.
+-- A made-up huge token must not lock every later holder out: one that reads as a time more than a
+-- day ahead is refused, and only the extension's owner raises the fence that far.
 CREATE TABLE reading (id int);
 GRANT INSERT ON reading TO PUBLIC;
 SELECT guard FROM lease_guard('reading', 'site:7', 'newest');
 CREATE ROLE regress_lease_mover;
 GRANT EXECUTE ON FUNCTION lease_fence_raise TO regress_lease_mover;
 -- tokens count microseconds from the beginning of 2026
-SELECT (extract(epoch FROM clock_timestamp() - '2026-01-01 UTC'::timestamptz) * 1e6)::bigint AS now \gset
-SELECT :now + 23 * 3600 * 1000000::bigint AS soon, :now + 25 * 3600 * 1000000::bigint AS tomorrow \gset
+SELECT (extract(epoch FROM clock_timestamp() - '2026-01-01 UTC'::timestamptz) * 1e6)::bigint
+    AS now \gset
+SELECT :now + 23 * 3600 * 1000000::bigint AS soon,
+       :now + 25 * 3600 * 1000000::bigint AS tomorrow \gset
 \set VERBOSITY sqlstate
 
 SET ROLE regress_lease_mover;

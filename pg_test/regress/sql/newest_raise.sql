@@ -1,5 +1,5 @@
--- lease_fence_raise announces a new holder: the fence goes up, never down, and stays where it is for
--- an equal token.
+-- lease_fence_raise announces a new holder: the fence goes up, never down, and stays where it is
+-- for an equal token.
 SELECT lease_fence_raise('site:7', 17);
 SELECT token FROM lease.fence;
 SELECT xmin AS written_by FROM lease.fence \gset

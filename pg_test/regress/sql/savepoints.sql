@@ -1,7 +1,8 @@
 -- What a savepoint did to the fence is undone with it, and is its parent's when it is released.
 CREATE TABLE ledger (id int);
 SELECT guard FROM lease_guard('ledger', 'arbitrum');
-SELECT 'arbitrum=' || token AS good, token FROM lease_acquire('arbitrum', 'worker-a', '1 hour') \gset
+SELECT 'arbitrum=' || token AS good, token
+FROM lease_acquire('arbitrum', 'worker-a', '1 hour') \gset
 SELECT 'arbitrum=' || :token - 1 AS stale \gset
 \set VERBOSITY sqlstate
 

@@ -1,5 +1,5 @@
--- Who writes under a token and ends it in the same transaction commits both, and writes nothing more
--- under it.
+-- Who writes under a token and ends it in the same transaction commits both, and writes nothing
+-- more under it.
 CREATE TABLE ledger (id int);
 SELECT guard FROM lease_guard('ledger', 'arbitrum');
 \set VERBOSITY sqlstate
@@ -50,7 +50,8 @@ ROLLBACK;
 -- and passes under the new one
 BEGIN;
 INSERT INTO ledger VALUES (5);
-SELECT 'arbitrum=' || token AS new FROM lease_acquire('arbitrum', 'worker-a', '1 hour', 'never') \gset
+SELECT 'arbitrum=' || token AS new
+FROM lease_acquire('arbitrum', 'worker-a', '1 hour', 'never') \gset
 SET LOCAL pg_lease.token TO :'new';
 INSERT INTO ledger VALUES (6);
 COMMIT;
@@ -110,7 +111,8 @@ BEGIN;
 INSERT INTO ledger VALUES (13);
 SELECT status FROM lease_release('arbitrum', 'worker-a', :token);
 COMMIT;
-SELECT count(*) FILTER (WHERE id = 13) AS live, count(*) FILTER (WHERE id = 12) AS expired FROM ledger;
+SELECT count(*) FILTER (WHERE id = 13) AS live,
+       count(*) FILTER (WHERE id = 12) AS expired FROM ledger;
 
 RESET pg_lease.token;
 DROP TABLE ledger;

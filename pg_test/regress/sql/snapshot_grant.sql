@@ -1,5 +1,5 @@
--- A token that is granted under REPEATABLE READ or SERIALIZABLE is refused until it is committed: the
--- snapshot may miss the predecessor's last write.
+-- A token that is granted under REPEATABLE READ or SERIALIZABLE is refused until it is committed:
+-- the snapshot may miss the predecessor's last write.
 CREATE TABLE ledger (id int);
 SELECT guard FROM lease_guard('ledger', 'arbitrum');
 \set VERBOSITY sqlstate

@@ -1,4 +1,5 @@
--- The guard of a partitioned table stands on every partition that is there: a leaf has no side door.
+-- The guard of a partitioned table stands on every partition that is there: a leaf has no side
+-- door.
 CREATE TABLE reading (id int, mw int) PARTITION BY RANGE (id);
 CREATE TABLE reading_low PARTITION OF reading FOR VALUES FROM (0) TO (10);
 CREATE TABLE reading_mid PARTITION OF reading FOR VALUES FROM (10) TO (20)

@@ -1,4 +1,5 @@
--- A guard fires under session_replication_role = replica too, unless it was made with always => false.
+-- A guard fires under session_replication_role = replica too, unless it was made with
+-- always => false.
 CREATE TABLE always_guarded (id int);
 CREATE TABLE origin_guarded (id int);
 SELECT guard FROM lease_guard('always_guarded', 'arbitrum');
