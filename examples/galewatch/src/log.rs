@@ -18,7 +18,7 @@ impl<W: Write> Log<W> {
 
     pub fn note(&mut self, event: Event) -> Result<()> {
         let entry = Entry::now(&self.who, event)?;
-        writeln!(self.out, "{}", serde_json::to_string(&entry)?)?;
+        self.out.write_all(format(&[entry])?.as_bytes())?;
         self.out.flush().context("cannot write the log")
     }
 }
@@ -28,6 +28,12 @@ impl Entry {
     pub fn now(who: &str, event: Event) -> Result<Self> {
         Ok(Self { at_us: now_us()?, who: who.to_owned(), event })
     }
+}
+
+/// Events as a log.
+pub fn format(entries: &[Entry]) -> Result<String> {
+    let lines = entries.iter().map(|entry| Ok(serde_json::to_string(entry)? + "\n"));
+    lines.collect()
 }
 
 /// Reads a log, which may end in the middle of a line: its writer may still be at work.

@@ -81,6 +81,15 @@ impl Night {
         self.entries.iter().find(|entry| entry.who == who && wanted(&entry.event))
     }
 
+    /// Whether it is its author's first event of this kind, about this turbine.
+    pub fn is_first(&self, entry: &Entry) -> bool {
+        let same = |other: &&Entry| {
+            std::mem::discriminant(&other.event) == std::mem::discriminant(&entry.event)
+                && other.turbine() == entry.turbine()
+        };
+        self.of(&entry.who).find(same) == Some(entry)
+    }
+
     /// Box 2's last answered renewal (or its grant), and the expiry that came of it.
     pub fn last_renewal(&self) -> Option<(&Entry, i64)> {
         self.of(BOX_2).rev().find_map(|entry| Some((entry, expiry(&entry.event)?)))

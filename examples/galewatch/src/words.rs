@@ -48,7 +48,7 @@ fn sentence(night: &Night, entry: &Entry) -> Option<String> {
             format!("{who} takes the lease over, with token {token}")
         }
         Event::Acquired { token, .. } => format!("{who} takes the lease, with token {token}"),
-        Event::Held { .. } if is_first(night, entry) => {
+        Event::Held { .. } if night.is_first(entry) => {
             format!("{who} asks for the lease: it is held")
         }
         Event::Renewed { .. } => return last_renewal(night, entry),
@@ -57,8 +57,8 @@ fn sentence(night: &Night, entry: &Entry) -> Option<String> {
             let down = night.outage().map_or(0, |outage| outage.to_us - outage.from_us);
             format!("routing is back, after {:.1} s", down as f64 / 1e6)
         }
-        Event::Unreachable { error } if entry.who == BOX_2 && is_first(night, entry) => {
-            format!("{who} has copied the next turbine and cannot renew: {error}")
+        Event::Unreachable { error } if entry.who == BOX_2 && night.is_first(entry) => {
+            format!("{who} has copied {} and cannot renew: {error}", copied_last(night, entry)?)
         }
         Event::CarriedOn { tries, after_ms } => {
             let seconds = *after_ms as f64 / 1e3;
@@ -70,7 +70,7 @@ fn sentence(night: &Night, entry: &Entry) -> Option<String> {
             grouped(night.counts.of_turbine),
         ),
         Event::Resumed => "box 2 goes on (SIGCONT)".to_owned(),
-        Event::Wrote { turbine, .. } if here && entry.who == BOX_3 && is_first(night, entry) => {
+        Event::Wrote { turbine, .. } if here && entry.who == BOX_3 && night.is_first(entry) => {
             format!("{who} has passed {} finished turbines and is at {turbine}", skipped(night))
         }
         Event::Verified { turbine, read, written } if here => {
@@ -106,19 +106,20 @@ fn last_renewal(night: &Night, entry: &Entry) -> Option<String> {
         .then(|| format!("box 2 renews for the last time, with {copied} turbines copied"))
 }
 
+/// What the box of this entry had copied before it.
+fn copied_last<'a>(night: &'a Night, entry: &'a Entry) -> Option<&'a str> {
+    let before = night.of(&entry.who).take_while(|other| *other != entry);
+    before
+        .filter(|e| matches!(e.event, Event::Verified { .. }))
+        .last()?
+        .turbine()
+        .map(String::as_str)
+}
+
 fn expiry(night: &Night) -> Option<Line> {
     let (_, expires_us) = night.last_renewal()?;
     let text = "the lease expires; nobody can reach it to notice".to_owned();
     Some(Line { seconds: night.seconds(expires_us), text })
-}
-
-/// Whether this is the first such event of its author (and turbine).
-fn is_first(night: &Night, entry: &Entry) -> bool {
-    let same = |other: &&Entry| {
-        std::mem::discriminant(&other.event) == std::mem::discriminant(&entry.event)
-            && other.turbine() == entry.turbine()
-    };
-    night.of(&entry.who).find(same) == Some(entry)
 }
 
 /// How many turbines box 3 found finished before it came to where box 2 was.

@@ -7,7 +7,7 @@ use crate::stage::Stage;
 use crate::watch::{Watch, holder};
 use anyhow::{Context, Result, ensure};
 use galewatch::event::{Entry, Event};
-use galewatch::log::now_us;
+use galewatch::log::{self, now_us};
 use galewatch::night::{BOX_2, BOX_3, Night, STAGE};
 use rig::wait_until;
 use std::path::Path;
@@ -46,7 +46,9 @@ pub fn play(stage: &Stage, mover: &Path, out: &Path, guarded: bool) -> Result<Ni
     entries.extend(play.box2.entries()?);
     entries.extend(play.box3.entries()?);
     let counts = ledger.close(&mut play.watch, &meeting)?;
-    Ok(Night::new(guarded, meeting, entries, counts))
+    let night = Night::new(guarded, meeting, entries, counts);
+    std::fs::write(out.join("night.jsonl"), log::format(&night.entries)?)?;
+    Ok(night)
 }
 
 impl<'a> Play<'a> {
@@ -68,7 +70,7 @@ impl<'a> Play<'a> {
     /// So it cannot reach for the lease again before routing is down.
     fn routing_goes_down(&mut self) -> Result<i64> {
         wait_until("box 2 to wait at its delete", PATIENCE, || {
-            self.box2.runs()?;
+            ensure!(self.box2.runs()?, "box 2 lost the lease too early: is the machine too busy?");
             self.watch.waits_for_us(BOX_2)
         })?;
         let (name, expires_us) = holder(self.stage)?.context("nobody holds the lease")?;
@@ -87,7 +89,7 @@ impl<'a> Play<'a> {
         loop {
             let what = "box 2 to carry on with another turbine";
             wait_until(what, PATIENCE, || {
-                self.box2.runs()?;
+                ensure!(self.box2.runs()?, "box 2 ended too early");
                 Ok(self.watch.last_on_shard3()?.is_some_and(|last| last.as_str() > LAST_FINISHED))
             })?;
             self.box2.freeze()?;
@@ -112,7 +114,7 @@ impl<'a> Play<'a> {
     fn box_3_moves(&mut self, meeting: &str) -> Result<()> {
         wait_until("box 3 to have moved the turbine", PATIENCE, || {
             self.box3.runs()?;
-            Ok(self.watch.rows(meeting)?.0 == 0)
+            Ok(!self.watch.is_on_shard1(meeting)?)
         })?;
         eprintln!("demo: box 3 took over and has moved {meeting}; box 2 goes on with it");
         Ok(())

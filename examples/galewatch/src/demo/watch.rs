@@ -18,6 +18,7 @@ SELECT NOT EXISTS (SELECT FROM pg_stat_activity
                    WHERE application_name = $1
                      AND (wait_event_type = 'Client') IS NOT TRUE)";
 const LAST: &str = "SELECT max(turbine_id) FROM readings";
+const THERE: &str = "SELECT EXISTS (SELECT FROM readings WHERE turbine_id = $1)";
 const ROWS: &str = "SELECT count(*) FROM readings WHERE turbine_id = $1";
 const PIN: &str = "SELECT FROM readings WHERE turbine_id = $1 LIMIT 1 FOR KEY SHARE";
 
@@ -64,6 +65,11 @@ impl Watch {
     /// The last turbine of the list that has readings on shard 3.
     pub fn last_on_shard3(&mut self) -> Result<Option<String>> {
         Ok(self.shard3.query_one(LAST, &[])?.get(0))
+    }
+
+    /// Whether shard 1 has readings of the turbine.
+    pub fn is_on_shard1(&mut self, turbine: &str) -> Result<bool> {
+        Ok(self.shard1.query_one(THERE, &[&turbine])?.get(0))
     }
 
     /// How many readings of the turbine are on shard 1 and on shard 3.
