@@ -127,3 +127,14 @@ pub fn state(client: &mut impl GenericClient, name: &str) -> Result<(String, i64
     let row = client.query_one(shown, &[&name])?;
     Ok((row.get(0), row.get(1)))
 }
+
+/// Sets this session's clock to a time before (or, negative, after) the only lease's expiry.
+pub fn set_clock_before_expiry(
+    superuser: &mut impl GenericClient,
+    left: &str,
+) -> Result<(), Error> {
+    let offset = "SELECT set_config('pg_lease.clock_offset', (1000 * extract(epoch FROM
+                    expires_at - $1::text::interval - clock_timestamp()))::bigint::text, false)
+                  FROM lease.lease";
+    superuser.query_one(offset, &[&left]).map(drop)
+}

@@ -6,7 +6,9 @@ use nix::sys::signal::Signal;
 use postgres::Client;
 use rig::{Server, process, wait_until};
 use system_tests::history::all_above;
-use system_tests::lease::{self, acquire, expire, grant, guarded_table, notes, present, renew};
+use system_tests::lease::{
+    self, acquire, expire, grant, guarded_table, notes, present, renew, set_clock_before_expiry,
+};
 use system_tests::program::Program;
 use system_tests::refusal::refused;
 use system_tests::shared::database;
@@ -151,17 +153,9 @@ fn a_restart_leaves_the_time_that_was_left() -> Result<()> {
     let mut client = server.connect("jobs")?;
     let after = client.query_one("SELECT expires_at::text FROM lease.lease", &[])?;
     assert_eq!(after.get::<_, &str>(0), expires_at);
-    set_clock_before_expiry(&mut client, "100 ms")?;
+    set_clock_before_expiry(&mut client, "3 s")?;
     assert_eq!(acquire(&mut client, "job", "b", "15 s")?.status, "held");
     set_clock_before_expiry(&mut client, "-1 ms")?;
     assert_eq!(acquire(&mut client, "job", "b", "15 s")?.status, "granted");
-    Ok(())
-}
-
-fn set_clock_before_expiry(client: &mut Client, left: &str) -> Result<()> {
-    let offset = "SELECT set_config('pg_lease.clock_offset', (1000 * extract(epoch FROM
-                    expires_at - $1::text::interval - clock_timestamp()))::int::text, false)
-                  FROM lease.lease";
-    client.query_one(offset, &[&left])?;
     Ok(())
 }
