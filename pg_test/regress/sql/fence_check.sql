@@ -41,6 +41,11 @@ SELECT lease_fence_check('arbitrum', :token);
 INSERT INTO ledger VALUES (1);
 COMMIT;
 INSERT INTO ledger VALUES (2);
+BEGIN;
+SELECT lease_fence_check('arbitrum', :token);
+COMMIT AND CHAIN;
+INSERT INTO ledger VALUES (2);
+ROLLBACK;
 -- a check that was refused presents nothing
 BEGIN;
 SAVEPOINT s;

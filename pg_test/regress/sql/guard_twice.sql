@@ -22,7 +22,9 @@ SELECT lease_guard('leaf', 'l', 'live');
 -- all or nothing: a leaf with another mode stops the guarding of its parent
 CREATE TABLE other (id int) PARTITION BY LIST (id);
 CREATE TABLE other_leaf PARTITION OF other DEFAULT;
-SELECT guard FROM lease_guard('other_leaf', 'l', 'live');
+SELECT count(*) AS guards FROM lease_guard('other', 'l', 'live');
+SELECT trigger FROM lease.guards WHERE relation = 'other'::regclass \gset
+DROP TRIGGER :"trigger" ON other;
 SELECT lease_guard('other', 'l');
 SELECT relation, mode FROM lease.guards ORDER BY relation;
 -- another mode by way of none, in one transaction

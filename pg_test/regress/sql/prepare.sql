@@ -68,6 +68,25 @@ PREPARE TRANSACTION 'regress_four';
 COMMIT PREPARED 'regress_four';
 TABLE ledger;
 
+-- in mode newest it keeps whoever would raise the token out
+CREATE TABLE shard (id int);
+SELECT guard FROM lease_guard('shard', 'site:7', 'newest');
+SELECT lease_fence_raise('site:7', 17);
+SET pg_lease.token TO 'site:7=17';
+BEGIN;
+INSERT INTO shard VALUES (1);
+PREPARE TRANSACTION 'regress_five';
+SET lock_timeout = '50ms';
+SELECT lease_fence_raise('site:7', 18);
+SELECT lease_fence_check('site:7', 18, 'newest');
+INSERT INTO shard VALUES (2);
+COMMIT PREPARED 'regress_five';
+SELECT lease_fence_raise('site:7', 18);
+INSERT INTO shard VALUES (3);
+TABLE shard;
+RESET lock_timeout;
+
 RESET pg_lease.token;
-DROP TABLE ledger, free;
+DROP TABLE ledger, free, shard;
 DELETE FROM lease.lease;
+DELETE FROM lease.fence;

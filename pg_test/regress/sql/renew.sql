@@ -1,6 +1,7 @@
 -- A renewal extends the caller's own lease and nothing else: it keeps the token, takes nothing back
 -- and creates nothing.
 \set VERBOSITY sqlstate
+TRUNCATE lease.lease;
 SELECT token FROM lease_acquire('l', 'a', '15 s') \gset
 SELECT acquired, status, owner, token = :token AS same, expires_at - now AS left,
        renew_after, stop_after
@@ -9,10 +10,18 @@ FROM lease_renew('l', 'a', :token, '30 s');
 SELECT status, expires_at - now AS left FROM lease_renew('l', 'a', :token, '5 s');
 SELECT status, expires_at - now AS left FROM lease_renew('l', 'a', :token, '5 s');
 SELECT acquisitions, ttl_ms FROM lease.lease;
--- a renewal touches no indexed column: the row stays in its page's chain
+-- ownership did not change
 SELECT since AS before FROM lease.lease \gset
 SELECT status FROM lease_renew('l', 'a', :token, '15 s');
 SELECT since = :'before'::timestamptz AS same_since FROM lease.lease;
+-- each renewal is a heap-only update
+BEGIN;
+SELECT count(*) AS renewed FROM generate_series(1, 3), lease_renew('l', 'a', :token, '15 s');
+SELECT status FROM lease_renew('l', 'a', :token, '15 s');
+SELECT status FROM lease_renew('l', 'a', :token, '15 s');
+SELECT n_tup_upd - n_tup_hot_upd AS not_heap_only, n_tup_hot_upd > 0 AS counted
+FROM pg_stat_xact_all_tables WHERE relid = 'lease.lease'::regclass;
+COMMIT;
 
 -- lapsed, and nobody took it: it goes on
 UPDATE lease.lease SET expires_at = '2020-01-01';
