@@ -7,6 +7,8 @@
 //! | `way`      | the variants: from no guard, over what people do today, to pg_lease |
 //! | `pgbench`  | one cell of a comparison |
 //! | `rounds`   | variants side by side, compared within the round |
+//! | `callgrind` | counting instructions |
+//! | `counters` | what a transaction leaves behind: WAL, dead rows, multixacts; what it reads |
 //! | `mixed`    | variants side by side, transaction by transaction |
 //! | `estimate` | a median and how sure one can be of it |
 //! | `target`   | a number to reach, and the verdict |
@@ -16,6 +18,8 @@
 //! | `plot`     | its pictures |
 
 pub mod bed;
+pub mod callgrind;
+pub mod counters;
 pub mod estimate;
 pub mod machine;
 pub mod mixed;

@@ -102,6 +102,10 @@ pub fn shown(estimate: &Estimate) -> String {
     format!("{} ({} to {})", number(median), number(low), number(high))
 }
 
+pub fn of_clients(count: u32) -> String {
+    if count == 1 { "1 client".into() } else { format!("{count} clients") }
+}
+
 /// A number with as many digits as it is worth.
 pub fn number(value: f64) -> String {
     match value.abs() {

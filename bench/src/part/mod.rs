@@ -1,6 +1,7 @@
 //! The parts, each of which can be run alone.
 
 pub mod bulk;
+pub mod cost;
 pub mod guard;
 
 use crate::report::Section;
@@ -13,5 +14,8 @@ pub struct Part {
     pub run: fn(Scale) -> Result<Section>,
 }
 
-pub const ALL: [Part; 2] =
-    [Part { name: "guard", run: guard::run }, Part { name: "bulk", run: bulk::run }];
+pub const ALL: [Part; 3] = [
+    Part { name: "guard", run: guard::run },
+    Part { name: "bulk", run: bulk::run },
+    Part { name: "cost", run: cost::run },
+];
