@@ -88,8 +88,8 @@ fn acquire_new(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
 
 /// Everything is decided again on the locked row, with the time read after that.
 fn acquire_existing(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
-    let mut row = match rows::lock_lease(key, wish.wait_ms) {
-        Locked::Missing => return Ok(None),
+    let mut row = match rows::lock_lease(key, wish.wait_ms, |_| true) {
+        Locked::Missing | Locked::Unwanted(_) => return Ok(None),
         Locked::Busy(_) => {
             let seen = rows::lease(key);
             return Ok(Some(has_it_not(key, Status::Busy, seen.as_ref(), clock::now())));

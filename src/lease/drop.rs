@@ -14,8 +14,8 @@ pub fn drop_lease(args: &Args) -> Result<()> {
     let key = lease_argument(args, 0)?;
     check_writable("lease_drop")?;
     let wait = wait_ms();
-    let row = match rows::lock_lease(&key, wait) {
-        Locked::Missing => return Err(refusal::unknown_lease(&key.name)),
+    let row = match rows::lock_lease(&key, wait, |_| true) {
+        Locked::Missing | Locked::Unwanted(_) => return Err(refusal::unknown_lease(&key.name)),
         Locked::Row(row) => row,
         Locked::Busy(xid) => {
             let who = locks::holder_of_transaction(xid);

@@ -5,7 +5,6 @@ use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
 use crate::pg::rows::{self, Locked};
 use crate::pg::{clock, identity, locks};
-use crate::rules::lease::is_held_with;
 use crate::rules::refusal::{self, Result};
 use crate::rules::time::MINUS_INFINITY;
 
@@ -15,19 +14,14 @@ pub fn release(args: &Args) -> Result<Answer> {
     let token = args.bigint(2, "token")?;
     check_writable("lease_release")?;
     let home = identity::home();
-    let mine = |row: &rows::LeaseRow| is_held_with(Some(&row.as_lease(home)), owner, token);
-    let not_held =
-        |row: Option<&rows::LeaseRow>| has_it_not(&key, Status::NotHeld, row, clock::now());
-
-    match rows::lease(&key) {
-        Some(row) if mine(&row) => {}
-        seen => return Ok(not_held(seen.as_ref())),
-    }
     let wait = wait_ms();
-    let mut row = match rows::lock_lease(&key, wait) {
-        Locked::Missing => return Ok(not_held(None)),
-        Locked::Row(row) if !mine(&row) => return Ok(not_held(Some(&row))),
+    let locked = rows::lock_lease(&key, wait, |row| row.is_held_with(owner, token, home));
+    let mut row = match locked {
         Locked::Row(row) => row,
+        Locked::Missing => return Ok(has_it_not(&key, Status::NotHeld, None, clock::now())),
+        Locked::Unwanted(row) => {
+            return Ok(has_it_not(&key, Status::NotHeld, Some(&row), clock::now()));
+        }
         Locked::Busy(xid) => {
             let who = locks::holder_of_transaction(xid);
             return Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()));

@@ -9,7 +9,6 @@ use crate::pg::call::Args;
 use crate::pg::key::Key;
 use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, identity, locks};
-use crate::rules::lease::is_held_with;
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 
@@ -61,16 +60,11 @@ pub fn renew_many(args: &Args) -> Result<Vec<Answer>> {
 /// Locks the row only, then reads the time. A lease that was lost is found out before any lock.
 fn renew_one(key: &Key, owner: &str, token: i64, ttl_ms: i32, wait_ms: i32) -> Renewal {
     let home = identity::home();
-    let still_mine = |row: &LeaseRow| is_held_with(Some(&row.as_lease(home)), owner, token);
-    match rows::lease(key) {
-        Some(row) if still_mine(&row) => {}
-        seen => return Renewal::Lost(seen),
-    }
-    let mut row = match rows::lock_lease(key, wait_ms) {
+    let mut row = match rows::lock_lease(key, wait_ms, |row| row.is_held_with(owner, token, home)) {
         Locked::Missing => return Renewal::Lost(None),
+        Locked::Unwanted(row) => return Renewal::Lost(Some(row)),
         Locked::Busy(xid) => return Renewal::Busy(xid),
-        Locked::Row(row) if still_mine(&row) => row,
-        Locked::Row(row) => return Renewal::Lost(Some(row)),
+        Locked::Row(row) => row,
     };
     let now = clock::now();
     (row.expires_at, row.ttl_ms) = (time::expiry(now, ttl_ms), ttl_ms);

@@ -26,8 +26,8 @@ pub fn takeover(args: &Args) -> Result<Answer> {
                 return grant::grant(&key, None, owner, ttl_ms);
             }
         }
-        match rows::lock_lease(&key, wait) {
-            Locked::Missing => continue,
+        match rows::lock_lease(&key, wait, |_| true) {
+            Locked::Missing | Locked::Unwanted(_) => continue,
             Locked::Busy(xid) => return Err(busy(locks::holder_of_transaction(xid))),
             Locked::Row(row) => {
                 log(&key.name, row.owner.as_deref(), owner, reason);

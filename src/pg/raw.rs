@@ -8,11 +8,13 @@ use pgrx::pg_sys;
 
 unsafe extern "C-unwind" {
     pub fn GetCurrentSubTransactionId() -> u32;
+    pub fn GetCurrentCommandId(used: bool) -> u32;
     pub fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
     pub fn RecoveryInProgress() -> bool;
     pub fn relation_close(relation: pg_sys::Relation, lockmode: i32);
     pub fn ReadBuffer(relation: pg_sys::Relation, block: u32) -> pg_sys::Buffer;
     pub fn LockBuffer(buffer: pg_sys::Buffer, mode: i32);
+    pub fn ReleaseBuffer(buffer: pg_sys::Buffer);
     pub fn UnlockReleaseBuffer(buffer: pg_sys::Buffer);
     pub fn heap_hot_search_buffer(
         tid: pg_sys::ItemPointer,
@@ -23,4 +25,76 @@ unsafe extern "C-unwind" {
         all_dead: *mut bool,
         first_call: bool,
     ) -> bool;
+    pub fn heap_page_prune_opt(relation: pg_sys::Relation, buffer: pg_sys::Buffer);
+    pub fn heap_lock_tuple(
+        relation: pg_sys::Relation,
+        tuple: pg_sys::HeapTuple,
+        command: u32,
+        mode: pg_sys::LockTupleMode::Type,
+        wait_policy: pg_sys::LockWaitPolicy::Type,
+        follow_update: bool,
+        buffer: *mut pg_sys::Buffer,
+        failure: *mut pg_sys::TM_FailureData,
+    ) -> pg_sys::TM_Result::Type;
+    pub fn heap_form_tuple(
+        description: pg_sys::TupleDesc,
+        values: *mut pg_sys::Datum,
+        nulls: *mut bool,
+    ) -> pg_sys::HeapTuple;
+    pub fn heap_freetuple(tuple: pg_sys::HeapTuple);
+    #[cfg(feature = "pg15")]
+    fn heap_update(
+        relation: pg_sys::Relation,
+        old: pg_sys::ItemPointer,
+        new: pg_sys::HeapTuple,
+        command: u32,
+        crosscheck: pg_sys::Snapshot,
+        wait: bool,
+        failure: *mut pg_sys::TM_FailureData,
+        mode: *mut pg_sys::LockTupleMode::Type,
+    ) -> pg_sys::TM_Result::Type;
+    #[cfg(not(feature = "pg15"))]
+    fn heap_update(
+        relation: pg_sys::Relation,
+        old: pg_sys::ItemPointer,
+        new: pg_sys::HeapTuple,
+        command: u32,
+        crosscheck: pg_sys::Snapshot,
+        wait: bool,
+        failure: *mut pg_sys::TM_FailureData,
+        mode: *mut pg_sys::LockTupleMode::Type,
+        update_indexes: *mut pg_sys::TU_UpdateIndexes::Type,
+    ) -> pg_sys::TM_Result::Type;
+}
+
+/// heap_update without a crosscheck snapshot.
+///
+/// # Safety
+/// As heap_update; to be called inside a guard.
+pub unsafe fn update(
+    relation: pg_sys::Relation,
+    old: pg_sys::ItemPointer,
+    new: pg_sys::HeapTuple,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: the caller's; the out-parameters are ours.
+    unsafe {
+        let mut failure: pg_sys::TM_FailureData = std::mem::zeroed();
+        let mut mode: pg_sys::LockTupleMode::Type = 0;
+        let command = GetCurrentCommandId(true);
+        let none = std::ptr::null_mut();
+        #[cfg(feature = "pg15")]
+        return heap_update(relation, old, new, command, none, true, &mut failure, &mut mode);
+        #[cfg(not(feature = "pg15"))]
+        return heap_update(
+            relation,
+            old,
+            new,
+            command,
+            none,
+            true,
+            &mut failure,
+            &mut mode,
+            &mut 0,
+        );
+    }
 }

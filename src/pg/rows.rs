@@ -8,7 +8,7 @@ use super::catalog::{Objects, generation, objects};
 use super::key::{Key, Place};
 use super::raw;
 use crate::rules::fence::Fence;
-use crate::rules::lease::Lease;
+use crate::rules::lease::{self, Lease};
 use crate::rules::time::Micros;
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -52,6 +52,12 @@ const FENCE_COLUMNS: usize = 3;
 const FENCE_NAME: usize = 2;
 
 impl LeaseRow {
+    /// Whether the caller, by these, still has the lease; allocates nothing.
+    pub fn is_held_with(&self, owner: &str, token: i64, home: i64) -> bool {
+        let void = self.home != home;
+        lease::is_held_with(self.owner.as_deref(), self.token, void, owner, token)
+    }
+
     pub fn as_lease(&self, home: i64) -> Lease {
         Lease {
             token: self.token,
@@ -365,37 +371,29 @@ pub fn highest_token() -> i64 {
 /// What came of locking a lease's row.
 pub enum Locked {
     Row(LeaseRow),
+    /// The row as it stands was not wanted, and is not locked.
+    Unwanted(LeaseRow),
     Missing,
     /// The number of the transaction that has the row.
     Busy(u32),
 }
 
-/// Locks the row until the end of the transaction, waiting up to `wait_ms` (0: not at all), and reads
-/// it as it then stands.
-pub fn lock_lease(key: &Key, wait_ms: i32) -> Locked {
+/// Locks the row until the end of the transaction, if it is `wanted`, waiting up to `wait_ms` (0: not
+/// at all), and reads it as it then stands.
+pub fn lock_lease(key: &Key, wait_ms: i32, wanted: impl Fn(&LeaseRow) -> bool) -> Locked {
     loop {
         let attempt = with_table(Which::Lease, pg_sys::RowExclusiveLock, |table| {
-            let Some(row) = table.find(key, |tuple| tuple.lease_row()) else {
-                return Some(Locked::Missing);
-            };
-            match table.lock(row.tid, pg_sys::LockWaitPolicy::LockWaitSkip) {
-                Lock::Gone => None,
-                Lock::Row(row) => Some(Locked::Row(row)),
-                Lock::WouldBlock(xid) if wait_ms == 0 => Some(Locked::Busy(xid)),
-                Lock::WouldBlock(xid) => {
-                    let wait = pg_sys::LockWaitPolicy::LockWaitBlock;
-                    match super::subxact::within(wait_ms, || table.lock(row.tid, wait)) {
-                        None => Some(Locked::Busy(xid)),
-                        Some(Lock::Row(row)) => Some(Locked::Row(row)),
-                        Some(_) => None,
-                    }
-                }
+            match table.find(key, |tuple| tuple.lease_row()) {
+                None => Some(Locked::Missing),
+                Some(row) if !wanted(&row) => Some(Locked::Unwanted(row)),
+                Some(row) => table.lock_within(row.tid, wait_ms),
             }
         });
-        if let Some(result) = attempt {
-            return result;
+        match attempt {
+            Some(Locked::Row(row)) if !wanted(&row) => return Locked::Unwanted(row),
+            Some(result) => return result,
+            None => super::xact::check_for_interrupts(),
         }
-        pgrx::check_for_interrupts!();
     }
 }
 
@@ -407,23 +405,43 @@ enum Lock {
 }
 
 impl Open {
+    /// None where another version of the row is the newest now.
+    fn lock_within(&self, tid: pg_sys::ItemPointerData, wait_ms: i32) -> Option<Locked> {
+        match self.lock(tid, pg_sys::LockWaitPolicy::LockWaitSkip) {
+            Lock::Gone => None,
+            Lock::Row(row) => Some(Locked::Row(row)),
+            Lock::WouldBlock(xid) if wait_ms == 0 => Some(Locked::Busy(xid)),
+            Lock::WouldBlock(xid) => {
+                let wait = pg_sys::LockWaitPolicy::LockWaitBlock;
+                match super::subxact::within(wait_ms, || self.lock(tid, wait)) {
+                    None => Some(Locked::Busy(xid)),
+                    Some(Lock::Row(row)) => Some(Locked::Row(row)),
+                    Some(_) => None,
+                }
+            }
+        }
+    }
+
     fn lock(&self, tid: pg_sys::ItemPointerData, wait: pg_sys::LockWaitPolicy::Type) -> Lock {
         // SAFETY: the table is open; heap_lock_tuple pins the tuple's page, which is let go below.
+        // Inside the guards nothing needs cleaning up by Rust.
         unsafe {
             let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
             tuple.t_self = tid;
             let mut buffer: pg_sys::Buffer = 0;
             let mut failure: pg_sys::TM_FailureData = std::mem::zeroed();
-            let result = pg_sys::heap_lock_tuple(
-                self.relation,
-                &mut tuple,
-                pg_sys::GetCurrentCommandId(false),
-                pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
-                wait,
-                false,
-                &mut buffer,
-                &mut failure,
-            );
+            let result = pg_guard_ffi_boundary(|| {
+                raw::heap_lock_tuple(
+                    self.relation,
+                    &mut tuple,
+                    raw::GetCurrentCommandId(false),
+                    pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
+                    wait,
+                    false,
+                    &mut buffer,
+                    &mut failure,
+                )
+            });
             let lock = match result {
                 pg_sys::TM_Result::TM_Ok => Lock::Row(Tuple(&tuple).lease_row()),
                 pg_sys::TM_Result::TM_WouldBlock => {
@@ -431,8 +449,10 @@ impl Open {
                 }
                 _ => Lock::Gone,
             };
-            pg_sys::heap_page_prune_opt(self.relation, buffer);
-            pg_sys::ReleaseBuffer(buffer);
+            pg_guard_ffi_boundary(|| {
+                raw::heap_page_prune_opt(self.relation, buffer);
+                raw::ReleaseBuffer(buffer);
+            });
             lock
         }
     }
@@ -444,56 +464,42 @@ impl Open {
         tid: pg_sys::ItemPointerData,
         values: &mut [Option<pg_sys::Datum>],
     ) {
+        let (mut datums, mut nulls) = split(values);
+        let mut tid = tid;
         // SAFETY: values has a datum per column, of the column's type; the row is locked by us, so
         // that the update neither waits nor loses. The index gets an entry when the row moved.
+        // Inside the guard nothing needs cleaning up by Rust.
+        let (result, heap_only, mut place) = unsafe {
+            pg_guard_ffi_boundary(|| {
+                let description = (*self.relation).rd_att;
+                let tuple =
+                    raw::heap_form_tuple(description, datums.as_mut_ptr(), nulls.as_mut_ptr());
+                let result = raw::update(self.relation, &mut tid, tuple);
+                let heap_only = (*(*tuple).t_data).t_infomask2 & pg_sys::HEAP_ONLY_TUPLE as u16;
+                let place = (*tuple).t_self;
+                raw::heap_freetuple(tuple);
+                (result, heap_only != 0, place)
+            })
+        };
+        if result != pg_sys::TM_Result::TM_Ok {
+            pgrx::error!("pg_lease: the locked row of lease \"{}\" could not be changed", key.name);
+        }
+        // SAFETY: see above.
         unsafe {
-            let tuple = self.form(values);
-            let mut tid = tid;
-            let mut failure: pg_sys::TM_FailureData = std::mem::zeroed();
-            let mut mode: pg_sys::LockTupleMode::Type = 0;
-            let command = pg_sys::GetCurrentCommandId(true);
-            #[cfg(feature = "pg15")]
-            let result = pg_sys::heap_update(
-                self.relation,
-                &mut tid,
-                tuple,
-                command,
-                null_mut(),
-                true,
-                &mut failure,
-                &mut mode,
-            );
-            #[cfg(not(feature = "pg15"))]
-            let result = pg_sys::heap_update(
-                self.relation,
-                &mut tid,
-                tuple,
-                command,
-                null_mut(),
-                true,
-                &mut failure,
-                &mut mode,
-                &mut 0,
-            );
-            if result != pg_sys::TM_Result::TM_Ok {
-                pgrx::error!(
-                    "pg_lease: the locked row of lease \"{}\" could not be changed",
-                    key.name
-                );
+            if !heap_only {
+                self.add_to_index(key, &mut place);
             }
-            let heap_only = pg_sys::HEAP_ONLY_TUPLE as u16;
-            if (*(*tuple).t_data).t_infomask2 & heap_only == 0 {
-                self.add_to_index(key, &mut (*tuple).t_self);
-            }
-            pg_sys::heap_freetuple(tuple);
             pg_sys::CommandCounterIncrement();
         }
     }
 
     fn insert(&self, key: &Key, values: &mut [Option<pg_sys::Datum>]) {
+        let (mut datums, mut nulls) = split(values);
         // SAFETY: as in update.
         unsafe {
-            let tuple = self.form(values);
+            let description = (*self.relation).rd_att;
+            let tuple =
+                pg_sys::heap_form_tuple(description, datums.as_mut_ptr(), nulls.as_mut_ptr());
             let command = pg_sys::GetCurrentCommandId(true);
             pg_sys::heap_insert(self.relation, tuple, command, 0, null_mut());
             self.add_to_index(key, &mut (*tuple).t_self);
@@ -508,20 +514,6 @@ impl Open {
         unsafe {
             pg_sys::simple_heap_delete(self.relation, &mut tid);
             pg_sys::CommandCounterIncrement();
-        }
-    }
-
-    unsafe fn form(&self, values: &[Option<pg_sys::Datum>]) -> pg_sys::HeapTuple {
-        let mut nulls: Vec<bool> = values.iter().map(Option::is_none).collect();
-        let mut datums: Vec<pg_sys::Datum> =
-            values.iter().map(|value| value.unwrap_or(pg_sys::Datum::null())).collect();
-        // SAFETY: one value and one flag per column of the open table.
-        unsafe {
-            pg_sys::heap_form_tuple(
-                (*self.relation).rd_att,
-                datums.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            )
         }
     }
 
@@ -545,6 +537,17 @@ impl Open {
     }
 }
 
+/// Values and null flags, with room for the columns of any of our tables.
+fn split(values: &[Option<pg_sys::Datum>]) -> ([pg_sys::Datum; 8], [bool; 8]) {
+    let (mut datums, mut nulls) = ([pg_sys::Datum::null(); LEASE_COLUMNS], [true; LEASE_COLUMNS]);
+    for (at, value) in values.iter().enumerate() {
+        if let Some(value) = value {
+            (datums[at], nulls[at]) = (*value, false);
+        }
+    }
+    (datums, nulls)
+}
+
 fn lease_values(key: &Key, row: &LeaseRow) -> [Option<pg_sys::Datum>; LEASE_COLUMNS] {
     [
         Some(row.token.into()),
@@ -558,9 +561,9 @@ fn lease_values(key: &Key, row: &LeaseRow) -> [Option<pg_sys::Datum>; LEASE_COLU
     ]
 }
 
-/// Writes a row that `lock_lease` has locked in this transaction.
+/// Writes a row that `lock_lease` has locked in this transaction, and the table with it.
 pub fn update_lease(key: &Key, row: &LeaseRow) {
-    with_table(Which::Lease, pg_sys::RowExclusiveLock, |table| {
+    with_table(Which::Lease, pg_sys::NoLock, |table| {
         table.update(key, row.tid, &mut lease_values(key, row));
     });
 }

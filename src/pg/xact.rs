@@ -108,5 +108,10 @@ pub fn commit_durably() {
 pub fn nap() {
     // SAFETY: sleeps, then raises if the session was cancelled or terminated.
     unsafe { pg_sys::pg_usleep(1_000) };
+    check_for_interrupts();
+}
+
+/// Raises if the session was cancelled or terminated.
+pub fn check_for_interrupts() {
     pgrx::check_for_interrupts!();
 }

@@ -108,8 +108,14 @@ pub fn acquire(row: Option<&Lease>, owner: &str, keep: KeepToken, now: Micros) -
 
 /// A renewal and a release need the caller's own, current token; an expiry that nobody used is no
 /// obstacle.
-pub fn is_held_with(row: Option<&Lease>, owner: &str, token: i64) -> bool {
-    row.is_some_and(|lease| lease.is_owned_by(owner) && lease.token == token)
+pub fn is_held_with(
+    holder: Option<&str>,
+    current: i64,
+    void: bool,
+    owner: &str,
+    token: i64,
+) -> bool {
+    !void && current == token && holder == Some(owner)
 }
 
 /// Where an incarnation starts its tokens: above the present microsecond, the mint's last number and
@@ -153,7 +159,7 @@ mod tests {
         let void = Lease { void: true, ..held("a", 1_000) };
         for lease in [released, void] {
             assert_eq!(acquire(Some(&lease), "a", KeepToken::WhileOwner, 5), Acquire::Grant);
-            assert!(!is_held_with(Some(&lease), "a", 41));
+            assert!(!is_held_with(lease.owner.as_deref(), 41, lease.void, "a", 41));
         }
     }
 

@@ -72,6 +72,12 @@ impl World {
         });
     }
 
+    fn holds(&self, owner: &str, token: i64) -> bool {
+        self.row.as_ref().is_some_and(|lease| {
+            is_held_with(lease.owner.as_deref(), lease.token, lease.void, owner, token)
+        })
+    }
+
     fn extend(&mut self, ttl_ms: i32) {
         let now = self.now;
         if let Some(lease) = self.row.as_mut() {
@@ -84,17 +90,17 @@ impl World {
             Step::Acquire { owner, ttl_ms, keep } => self.acquire(OWNERS[owner], ttl_ms, keep),
             Step::Renew { owner, ttl_ms } => {
                 let token = self.row.as_ref().map_or(1, |lease| lease.token);
-                if is_held_with(self.row.as_ref(), OWNERS[owner], token) {
+                if self.holds(OWNERS[owner], token) {
                     self.extend(ttl_ms);
                 }
             }
             Step::RenewOld { owner, back } => {
                 let token = self.row.as_ref().map_or(1, |lease| lease.token) - back;
-                assert!(!is_held_with(self.row.as_ref(), OWNERS[owner], token));
+                assert!(!self.holds(OWNERS[owner], token));
             }
             Step::Release { owner } => {
                 let token = self.row.as_ref().map_or(1, |lease| lease.token);
-                if is_held_with(self.row.as_ref(), OWNERS[owner], token)
+                if self.holds(OWNERS[owner], token)
                     && let Some(lease) = self.row.as_mut()
                 {
                     (lease.owner, lease.expires_at) = (None, i64::MIN);
