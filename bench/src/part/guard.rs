@@ -7,7 +7,7 @@ use crate::plot::{Bar, Hue, bars};
 use crate::report::Section;
 use crate::rounds::Rounds;
 use crate::scale::Scale;
-use crate::target::{Target, Want, number, shown};
+use crate::target::{Target, Want, number, of_clients, shown};
 use crate::way::{self, Way, Work};
 use anyhow::Result;
 
@@ -77,8 +77,7 @@ pub fn run(scale: Scale) -> Result<Section> {
 
 impl Group {
     fn title(&self) -> String {
-        let clients =
-            if self.clients == 1 { "1 client".into() } else { format!("{} clients", self.clients) };
+        let clients = of_clients(self.clients);
         let sync = if self.sync { "on" } else { "off" };
         format!("{}, {clients}, synchronous_commit {sync}", self.work.title())
     }
