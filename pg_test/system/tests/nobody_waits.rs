@@ -14,7 +14,7 @@ static SERVER: Shared = Shared::new();
 
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-fn median_of(calls: usize, mut call: impl FnMut() -> Result<()>) -> Result<Duration> {
+fn median_of<T, E>(calls: usize, mut call: impl FnMut() -> Result<T, E>) -> Result<Duration, E> {
     let mut times = Vec::new();
     for _ in 0..calls {
         let began = Instant::now();
@@ -35,7 +35,7 @@ fn a_renewal_passes_the_holders_open_transaction() -> Result<()> {
     let mut open = server.connect("renewal")?;
     present(&mut open, "job", token)?;
     open.batch_execute("BEGIN; INSERT INTO work (note) VALUES ('open'); TRUNCATE work")?;
-    let took = median_of(20, || Ok(drop(renew(&mut client, "job", "a", token, "1 hour")?)))?;
+    let took = median_of(20, || renew(&mut client, "job", "a", token, "1 hour"))?;
     assert!(took < AT_ONCE, "{took:?}");
     open.batch_execute("COMMIT")?;
     Ok(())
@@ -55,7 +55,7 @@ fn a_batch_of_renewals_passes_a_locked_row() -> Result<()> {
         let rows = client.query(call, &[&names, &tokens])?;
         let told: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
         assert_eq!(told, ["renewed", "busy", "renewed"]);
-        Ok(())
+        Ok::<_, postgres::Error>(())
     })?;
     assert!(took < AT_ONCE, "{took:?}");
     locker.batch_execute("COMMIT")?;
@@ -78,7 +78,7 @@ fn a_takeover_passes_a_frozen_holder() -> Result<()> {
     holder.says("written")?;
     holder.freeze_in_transaction(&mut client, "frozen")?;
 
-    let took = median_of(1, || Ok(drop(takeover(&mut client, "job", "b", "1 hour")?)))?;
+    let took = median_of(1, || takeover(&mut client, "job", "b", "1 hour"))?;
     let generous = 10 * AT_ONCE; // one call, not a median
     assert!(took < generous, "{took:?}");
     let (_, new) = lease::state(&mut client, "job")?;
