@@ -41,6 +41,12 @@ SELECT lease_guard('mine', 'l');
 SET ROLE regress_lease_owner;
 SELECT lease_unguard('mine');
 RESET ROLE;
+-- nor may the tree's owner unguard a partition that is somebody else's by now
+ALTER TABLE foreign_leaf OWNER TO regress_lease_other;
+SET ROLE regress_lease_owner;
+SELECT lease_unguard('tree');
+RESET ROLE;
+SELECT count(*) AS guards FROM lease.guards;
 -- without EXECUTE not even one's own
 REVOKE EXECUTE ON FUNCTION lease_guard, lease_unguard
 FROM regress_lease_owner, regress_lease_other, regress_lease_member;

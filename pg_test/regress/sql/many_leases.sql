@@ -74,6 +74,27 @@ COMMIT PREPARED 'regress_many';
 SELECT status FROM lease_takeover('l9', 'worker-b', '1 hour');
 RESET lock_timeout;
 
+-- in mode newest: who would raise one of them waits for what is prepared
+SELECT count(lease_fence_raise('s' || i, 17)) AS raised FROM generate_series(1, 70) i;
+BEGIN;
+SELECT count(lease_fence_check('s' || i, 17, 'newest')) AS checked FROM generate_series(1, 70) i;
+INSERT INTO ledger VALUES (303);
+PREPARE TRANSACTION 'regress_many';
+SET lock_timeout = '50ms';
+SELECT lease_fence_raise('s1', 18);
+SELECT lease_fence_raise('s70', 18);
+COMMIT PREPARED 'regress_many';
+RESET lock_timeout;
+SELECT lease_fence_raise('s70', 18);
+BEGIN;
+SELECT count(lease_fence_check('s' || i, 17, 'newest')) AS checked FROM generate_series(1, 69) i;
+INSERT INTO ledger VALUES (99);
+UPDATE lease.fence SET token = 18 WHERE name = 's69';
+COMMIT;
+SELECT count(*) FILTER (WHERE id = 303) AS committed, count(*) FILTER (WHERE id = 99) AS refused
+FROM ledger;
+
 DROP FUNCTION check_all;
 DROP TABLE ledger, grants;
 DELETE FROM lease.lease;
+DELETE FROM lease.fence;
