@@ -3,6 +3,7 @@
 CREATE FUNCTION lease.guard_writes() RETURNS trigger
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_guard_writes';
+REVOKE ALL ON FUNCTION lease.guard_writes() FROM PUBLIC;
 COMMENT ON FUNCTION lease.guard_writes() IS
     'The trigger of a guarded table. Attach it with lease_guard only. Raises 55000 for a writer whose '
     'token is missing, stale or ended, 39P01 when it was attached by hand in a wrong way.';
@@ -20,7 +21,7 @@ COMMENT ON FUNCTION lease_guard(regclass, text, text, boolean) IS
     'always: fires under session_replication_role = replica too. Returns a row per table of the tree: '
     'guard created, or kept because it was there. Raises 42501 unless the caller owns every table of '
     'the tree, 42809 for what cannot be guarded (foreign tables, views, tables with INSTEAD rules, '
-    'targets of a subscription), 42710 for a guard of the same lease in another mode, 42P01 for an '
+    'targets of a subscription, a table whose parent has no such guard), 42710 for a guard of the same lease in another mode, 42P01 for an '
     'unknown table, 22023 and 22004 for bad arguments.';
 
 CREATE FUNCTION lease_unguard(relation regclass, lease text DEFAULT NULL) RETURNS bigint
@@ -38,7 +39,8 @@ CREATE FUNCTION lease.cover(relation oid) RETURNS void
 REVOKE ALL ON FUNCTION lease.cover(oid) FROM PUBLIC;
 COMMENT ON FUNCTION lease.cover(oid) IS
     'Gives a table the guards of its parents, and its children its own. Raises 42809 for a foreign '
-    'table under a guarded parent. Called by the event trigger pg_lease_cover.';
+    'table under a guarded parent and for a guarded table under a parent without its guard, 42710 '
+    'where their modes differ. Called by the event trigger pg_lease_cover.';
 
 CREATE FUNCTION lease.home() RETURNS bigint
     LANGUAGE c STABLE STRICT PARALLEL SAFE

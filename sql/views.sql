@@ -27,7 +27,12 @@ CREATE VIEW lease.guards AS
 SELECT t.tgrelid::pg_catalog.regclass AS relation,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1) AS lease,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2) AS mode,
-       CASE WHEN t.tgenabled OPERATOR(pg_catalog.=) 'A'::pg_catalog."char" THEN 'always'
+       CASE WHEN t.tgtype OPERATOR(pg_catalog.<>) 62::pg_catalog.int2
+                OR t.tgqual IS NOT NULL
+                OR COALESCE(pg_catalog.array_length(t.tgattr::pg_catalog.int2[], 1), 0)
+                    OPERATOR(pg_catalog.>) 0
+            THEN 'partial'
+            WHEN t.tgenabled OPERATOR(pg_catalog.=) 'A'::pg_catalog."char" THEN 'always'
             WHEN t.tgenabled OPERATOR(pg_catalog.=) 'O'::pg_catalog."char" THEN 'origin'
             WHEN t.tgenabled OPERATOR(pg_catalog.=) 'R'::pg_catalog."char" THEN 'replica'
             ELSE 'disabled' END AS enabled,
@@ -38,7 +43,8 @@ REVOKE ALL ON TABLE lease.guards FROM PUBLIC;
 GRANT SELECT ON TABLE lease.guards TO PUBLIC;
 COMMENT ON VIEW lease.guards IS
     'Every guard, read from the triggers themselves: enabled is always, origin (off under '
-    'session_replication_role = replica), replica or disabled.';
+    'session_replication_role = replica), replica, disabled, or partial (made by hand, and does '
+    'not fire before every statement that writes).';
 
 -- Last of all, so that it does not fire for the statements of this script.
 CREATE EVENT TRIGGER pg_lease_cover ON ddl_command_end

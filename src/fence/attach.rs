@@ -5,7 +5,7 @@ use crate::pg::answer::Guarded;
 use crate::pg::call::Args;
 use crate::pg::ddl::{self, Fires, Guard};
 use crate::rules::fence::Mode;
-use crate::rules::refusal::{self, Result};
+use crate::rules::refusal::{self, Refusal, Result};
 use crate::rules::{hash, name};
 
 /// lease_guard: covers the table and everything below it.
@@ -24,7 +24,26 @@ pub fn guard(args: &Args) -> Result<Vec<Guarded>> {
         ddl::check_guardable(*member)?;
     }
     let wanted = Wanted { lease, mode: mode.name(), fires };
+    refuse_open_parents(&tree, lease)?;
     tree.iter().map(|member| wanted.on(*member)).collect()
+}
+
+/// Statement triggers fire for the table that a statement names: through a parent without the same
+/// guard, everybody could write.
+fn refuse_open_parents(tree: &[u32], lease: &str) -> Result<()> {
+    for member in tree {
+        for parent in ddl::parents(*member) {
+            if !tree.contains(&parent) && find_guard(parent, lease).is_none() {
+                return Err(refusal::open_parent(&ddl::name(*member), lease, &ddl::name(parent)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The table's guard of this lease. One made by hand that does not fire for all is none.
+fn find_guard(relation: u32, lease: &str) -> Option<Guard> {
+    ddl::guards(relation).into_iter().find(|guard| guard.lease == lease && guard.whole)
 }
 
 fn check_owned(relation: u32) -> Result<()> {
@@ -46,8 +65,7 @@ struct Wanted<'a> {
 impl Wanted<'_> {
     /// Creates the guard unless it is there.
     fn on(&self, relation: u32) -> Result<Guarded> {
-        let there = ddl::guards(relation).into_iter().find(|guard| guard.lease == self.lease);
-        let Some(there) = there else {
+        let Some(there) = find_guard(relation, self.lease) else {
             ddl::create_guard(
                 relation,
                 &trigger_name(self.lease),
@@ -61,16 +79,20 @@ impl Wanted<'_> {
             return Err(refusal::guard_disabled(&ddl::name(relation), self.lease));
         }
         if (there.mode.as_str(), there.fires) != (self.mode, self.fires) {
-            let shown = |mode: &str, fires: Fires| format!("mode {mode}, {}", fires.name());
-            return Err(refusal::other_guard(
-                &ddl::name(relation),
-                self.lease,
-                &shown(&there.mode, there.fires),
-                &shown(self.mode, self.fires),
-            ));
+            return Err(other_guard(relation, &there, self.mode, self.fires));
         }
         Ok(Guarded { relation, guard: "kept" })
     }
+}
+
+fn other_guard(relation: u32, there: &Guard, mode: &str, fires: Fires) -> Refusal {
+    let shown = |mode: &str, fires: Fires| format!("mode {mode}, {}", fires.name());
+    refusal::other_guard(
+        &ddl::name(relation),
+        &there.lease,
+        &shown(&there.mode, there.fires),
+        &shown(mode, fires),
+    )
 }
 
 /// One name per lease, so that a table can have guards of several.
@@ -117,9 +139,7 @@ fn wanted_guards(relation: u32, lease: Option<&str>) -> Vec<Guard> {
 
 /// A parent that still has the same guard.
 fn parent_with(relation: u32, guard: &Guard) -> Option<u32> {
-    ddl::parents(relation)
-        .into_iter()
-        .find(|parent| ddl::guards(*parent).iter().any(|g| g.lease == guard.lease))
+    ddl::parents(relation).into_iter().find(|parent| find_guard(*parent, &guard.lease).is_some())
 }
 
 fn refuse_hole(relation: u32, guards: &[Guard]) -> Result<()> {
@@ -140,18 +160,35 @@ pub fn cover(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Gives a table the guards of its parents.
+/// Gives a table the guards of its parents, and refuses one of its own that its parents lack. What an
+/// owner has disabled stays so: that is the owner's right, and lease.guards shows it.
 fn cover_one(relation: u32) -> Result<()> {
     for parent in ddl::parents(relation) {
-        for guard in ddl::guards(parent) {
-            let there = ddl::guards(relation).iter().any(|one| one.lease == guard.lease);
-            if there || guard.fires == Fires::Disabled {
-                continue;
+        for guard in ddl::guards(parent).into_iter().filter(|guard| guard.whole) {
+            cover_with(relation, &guard)?;
+        }
+        for guard in ddl::guards(relation) {
+            if find_guard(parent, &guard.lease).is_none() {
+                let (table, parent) = (ddl::name(relation), ddl::name(parent));
+                return Err(refusal::open_parent(&table, &guard.lease, &parent));
             }
-            ddl::check_guardable(relation)?;
-            let name = trigger_name(&guard.lease);
-            ddl::create_guard(relation, &name, &guard.lease, &guard.mode, guard.fires);
         }
     }
     Ok(())
+}
+
+fn cover_with(relation: u32, guard: &Guard) -> Result<()> {
+    match find_guard(relation, &guard.lease) {
+        Some(there) if there.mode != guard.mode => {
+            Err(other_guard(relation, &there, &guard.mode, guard.fires))
+        }
+        Some(_) => Ok(()),
+        None if guard.fires == Fires::Disabled => Ok(()),
+        None => {
+            ddl::check_guardable(relation)?;
+            let name = trigger_name(&guard.lease);
+            ddl::create_guard(relation, &name, &guard.lease, &guard.mode, guard.fires);
+            Ok(())
+        }
+    }
 }

@@ -10,6 +10,13 @@ use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 
+/// What a guard fires for.
+const GUARD_EVENTS: u32 = pg_sys::TRIGGER_TYPE_INSERT
+    | pg_sys::TRIGGER_TYPE_UPDATE
+    | pg_sys::TRIGGER_TYPE_DELETE
+    | pg_sys::TRIGGER_TYPE_TRUNCATE;
+const GUARD_TYPE: u32 = pg_sys::TRIGGER_TYPE_BEFORE | GUARD_EVENTS;
+
 /// A guard as it stands on a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
@@ -17,6 +24,8 @@ pub struct Guard {
     pub lease: String,
     pub mode: String,
     pub fires: Fires,
+    /// Fires before every statement that writes, without a condition. One made by hand may not.
+    pub whole: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +116,21 @@ pub fn parents(relation: u32) -> Vec<u32> {
         scan_by_oid(PG_INHERITS, Some(PG_INHERITS_BY_CHILD), 1, relation, |tuple| {
             found.push((*struct_of::<Inherits>(tuple)).parent.to_u32());
         });
+    }
+    found
+}
+
+/// Everything above a table.
+fn ancestors(relation: u32) -> Vec<u32> {
+    let mut found = parents(relation);
+    let mut at = 0;
+    while at < found.len() {
+        for parent in parents(found[at]) {
+            if !found.contains(&parent) {
+                found.push(parent);
+            }
+        }
+        at += 1;
     }
     found
 }
@@ -211,6 +235,10 @@ pub fn is_owned_by_caller(relation: u32) -> bool {
 
 /// Refuses what a guard could not watch.
 pub fn check_guardable(relation: u32) -> Result<()> {
+    let own = [objects().lease, objects().fence];
+    if own.contains(&pg_sys::Oid::from(relation)) {
+        return Err(refusal::not_guardable(&name(relation), "It is one of pg_lease's own"));
+    }
     let why = with_relation(relation, |open| {
         // SAFETY: the relation is open.
         unsafe {
@@ -228,7 +256,9 @@ pub fn check_guardable(relation: u32) -> Result<()> {
     });
     let Some(why) = why else { return Err(refusal::unknown_table(relation)) };
     let why = why.or_else(|| {
-        is_subscribed(relation)
+        let subscribed =
+            is_subscribed(relation) || ancestors(relation).into_iter().any(is_subscribed);
+        subscribed
             .then_some("A subscription writes it, and its worker does not fire statement triggers")
     });
     match why {
@@ -277,12 +307,20 @@ unsafe fn guard(trigger: &pg_sys::Trigger) -> Guard {
         lease: argument(0).to_string_lossy().into_owned(),
         mode: argument(1).to_string_lossy().into_owned(),
         fires: Fires::of(trigger.tgenabled),
+        whole: i32::from(trigger.tgtype) == GUARD_TYPE as i32
+            && trigger.tgnattr == 0
+            && trigger.tgqual.is_null(),
     }
 }
 
-/// Creates the trigger of a guard: before every statement that writes the table. The caller needs
-/// the right to create triggers on it.
+/// Creates the trigger of a guard: before every statement that writes the table. Nobody but the
+/// extension's owner may use its function, so it is created with the owner's rights; the caller has
+/// made sure that the table is the user's.
 pub fn create_guard(relation: u32, name: &str, lease: &str, mode: &str, fires: Fires) {
+    super::role::as_owner(|| create_trigger(relation, name, lease, mode, fires));
+}
+
+fn create_trigger(relation: u32, name: &str, lease: &str, mode: &str, fires: Fires) {
     // SAFETY: fills a CREATE TRIGGER node as the parser would, in the current memory context, and
     // hands it to the server's own code, which checks rights and records dependencies.
     unsafe {
@@ -296,10 +334,7 @@ pub fn create_guard(relation: u32, name: &str, lease: &str, mode: &str, fires: F
         (*node).args = pg_sys::lappend((*node).args, string(mode));
         (*node).row = false;
         (*node).timing = pg_sys::TRIGGER_TYPE_BEFORE as i16;
-        (*node).events = (pg_sys::TRIGGER_TYPE_INSERT
-            | pg_sys::TRIGGER_TYPE_UPDATE
-            | pg_sys::TRIGGER_TYPE_DELETE
-            | pg_sys::TRIGGER_TYPE_TRUNCATE) as i16;
+        (*node).events = GUARD_EVENTS as i16;
         let none = pg_sys::InvalidOid;
         pg_sys::CreateTriggerFiringOn(
             node,

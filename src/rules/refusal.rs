@@ -61,13 +61,13 @@ impl Refusal {
     }
 }
 
-/// A text shortened for a message, so that a million characters do not fill the log.
+/// A text shortened for a message, so that a million characters do not fill the log, and without
+/// control characters.
 fn shown(text: &str) -> String {
     const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", &text[..at]),
-    }
+    let printable = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.into() };
+    let shown: String = text.chars().take(MOST).map(printable).collect();
+    if text.chars().nth(MOST).is_some() { shown + "..." } else { shown }
 }
 
 // --- arguments -------------------------------------------------------------------------------
@@ -324,6 +324,15 @@ pub fn not_guardable(table: &str, why: &str) -> Refusal {
     Refusal::new(Code::WrongObjectType, format!("\"{table}\" cannot be guarded"))
         .detail(format!("{why}."))
         .hint("Guard an ordinary or partitioned table whose whole tree can be checked.")
+}
+
+pub fn open_parent(table: &str, lease: &str, parent: &str) -> Refusal {
+    Refusal::new(Code::WrongObjectType, format!("\"{table}\" cannot be guarded alone"))
+        .detail(format!(
+            "Its parent \"{parent}\" has no guard of lease \"{lease}\", and a statement that names the \
+             parent would write it unseen."
+        ))
+        .hint("Guard the topmost parent; the guard covers everything below it.")
 }
 
 pub fn not_owner(table: &str) -> Refusal {
