@@ -5,6 +5,8 @@
 //! | `part`     | the parts, each of which can be run alone |
 //! | `bed`      | the private server of a part; refuses debug builds |
 //! | `way`      | the variants: from no guard, over what people do today, to pg_lease |
+//! | `op`       | what one does with leases, beside the plain statement |
+//! | `writers`  | a stream of writers, and one who renews or takes over meanwhile |
 //! | `pgbench`  | one cell of a comparison |
 //! | `rounds`   | variants side by side, compared within the round |
 //! | `callgrind` | counting instructions |
@@ -23,6 +25,7 @@ pub mod counters;
 pub mod estimate;
 pub mod machine;
 pub mod mixed;
+pub mod op;
 pub mod part;
 pub mod pgbench;
 pub mod plot;
@@ -31,6 +34,7 @@ pub mod rounds;
 pub mod scale;
 pub mod target;
 pub mod way;
+pub mod writers;
 
 use anyhow::{Result, bail};
 use machine::Machine;

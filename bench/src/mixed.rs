@@ -9,7 +9,7 @@ use crate::target::{Target, Want, shown};
 use crate::way::{Way, Work};
 use anyhow::{Context, Result};
 
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 6;
 const SECONDS: u32 = 2;
 /// So that each script is picked.
 const TINY: Length = Length::Transactions(200);

@@ -27,6 +27,11 @@ impl Rounds {
         Ok(Self { values })
     }
 
+    /// What was measured elsewhere: by variant, a value a round.
+    pub fn of(values: Vec<Vec<f64>>) -> Self {
+        Self { values }
+    }
+
     pub fn median(&self, variant: usize) -> f64 {
         Estimate::of(&present(self.values[variant].iter().copied())).median
     }

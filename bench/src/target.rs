@@ -118,7 +118,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-fn thousands(value: i64) -> String {
+/// A whole number.
+pub fn thousands(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();
     let mut text = String::from(if value < 0 { "-" } else { "" });
     for (at, digit) in digits.chars().enumerate() {

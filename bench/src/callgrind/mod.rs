@@ -34,10 +34,12 @@ pub struct Emulated<'a> {
 
 /// What is counted: a step repeated in one session.
 pub struct Run<'a> {
+    pub database: &'a str,
     /// Statements before the first step: settings.
     pub before: &'a str,
     /// Prepared in the session, and handed to each step.
     pub statements: &'a [String],
+    /// 0: what a session does once counts too.
     pub few: u32,
     pub many: u32,
 }
@@ -85,7 +87,10 @@ impl<'a> Emulated<'a> {
         run: &Run,
         mut step: impl FnMut(&mut Client, &[Statement], u32) -> Result<()>,
     ) -> Result<Profile> {
-        let few = self.session(run, run.few, &mut step)?;
+        let few = match run.few {
+            0 => Profile::default(),
+            few => self.session(run, few, &mut step)?,
+        };
         let many = self.session(run, run.many, &mut step)?;
         Ok(many.less(&few).per(f64::from(run.many - run.few)))
     }
@@ -96,7 +101,7 @@ impl<'a> Emulated<'a> {
         times: u32,
         step: &mut impl FnMut(&mut Client, &[Statement], u32) -> Result<()>,
     ) -> Result<Profile> {
-        let mut client = self.bed.server.connect("postgres")?;
+        let mut client = self.bed.server.connect(run.database)?;
         let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[])?.get(0);
         client.batch_execute(run.before)?;
         let prepared = run.statements.iter().map(|text| client.prepare(text));

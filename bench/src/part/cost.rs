@@ -128,10 +128,11 @@ fn count(bed: &Bed, under: &Emulated, way: Way, work: Work) -> Result<Profile> {
     let script = way.script(work);
     let statement = script.lines().last().unwrap_or_default().trim_end_matches(';');
     let run = Run {
+        database: "postgres",
         before: &format!("SET pg_lease.token = '{token}'; SET bench.token = 17"),
         statements: &[statement.replace(":id", "$1")],
-        few: bed.scale.pick(200, 5),
-        many: bed.scale.pick(1_200, 15),
+        few: bed.scale.pick(200, 0),
+        many: bed.scale.pick(1_200, 5),
     };
     under.count(&run, |client, prepared, at| {
         let id = i64::from(at % ROWS) + 1;

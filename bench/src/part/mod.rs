@@ -1,8 +1,12 @@
 //! The parts, each of which can be run alone.
 
+mod bloat;
 pub mod bulk;
 pub mod cost;
+pub mod growth;
 pub mod guard;
+pub mod lease;
+pub mod starve;
 
 use crate::report::Section;
 use crate::scale::Scale;
@@ -14,8 +18,11 @@ pub struct Part {
     pub run: fn(Scale) -> Result<Section>,
 }
 
-pub const ALL: [Part; 3] = [
+pub const ALL: [Part; 6] = [
     Part { name: "guard", run: guard::run },
     Part { name: "bulk", run: bulk::run },
     Part { name: "cost", run: cost::run },
+    Part { name: "lease", run: lease::run },
+    Part { name: "starve", run: starve::run },
+    Part { name: "growth", run: growth::run },
 ];

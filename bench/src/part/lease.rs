@@ -1,0 +1,220 @@
+//! What acquiring, renewing and the rest cost, beside the plain statement that does the same.
+
+use crate::bed::Bed;
+use crate::estimate::Estimate;
+use crate::op::{self, Op};
+use crate::pgbench::Cell;
+use crate::plot::{Bar, Hue, bars};
+use crate::report::Section;
+use crate::rounds::Rounds;
+use crate::scale::{Length, Scale};
+use crate::target::{Target, Want, number, of_clients, shown};
+use anyhow::{Context, Result, ensure};
+use std::path::PathBuf;
+
+/// The database with few leases, and the one with many.
+const FEW: (&str, u32) = ("postgres", 1_000);
+const MANY: (&str, u32) = ("many", 1_000_000);
+const BATCH: u32 = 256;
+const SECONDS: u32 = 1;
+
+pub fn run(scale: Scale) -> Result<Section> {
+    let bed = Bed::start("lease", scale)?;
+    let mut section = Section::new("lease", "The leases themselves", &bed)?;
+    bed.server.create_database(MANY.0)?;
+    bed.server.create_extension(MANY.0)?;
+    for (database, count) in [FEW, MANY] {
+        fill(&bed, database, leases(scale, count))?;
+    }
+    check_scripts(&bed)?;
+    alone(&bed, &mut section)?;
+    batch(&bed, &mut section)?;
+    together(&bed, &mut section)?;
+    few_and_many(&bed, &mut section)?;
+    super::bloat::measure(&bed, &mut section)?;
+    Ok(section)
+}
+
+fn leases(scale: Scale, full: u32) -> u32 {
+    scale.pick(full, full.min(2_000))
+}
+
+fn fill(bed: &Bed, database: &str, count: u32) -> Result<()> {
+    eprintln!("lease: making {count} leases in {database}");
+    let script = include_str!("../../sql/leases.sql").replace(":count", &count.to_string());
+    bed.server.execute(database, &script)?;
+    for table in ["lease.lease", "plain_lease"] {
+        bed.server.execute(database, &format!("VACUUM ANALYZE {table}"))?;
+    }
+    bed.server.execute(database, "CHECKPOINT")
+}
+
+/// A statement that finds no row is fast, and worth nothing.
+fn check_scripts(bed: &Bed) -> Result<()> {
+    let mut client = bed.server.connect("postgres")?;
+    for op in [op::RENEW, op::ACQUIRE, op::REACQUIRE, op::TAKEOVER, op::REFUSED] {
+        for text in [op.ours(), op.plain()] {
+            let statement = text.lines().last().unwrap_or_default().replace(":k", "1");
+            client.batch_execute("BEGIN")?;
+            let rows = client.query(&statement, &[])?;
+            client.batch_execute("ROLLBACK")?;
+            ensure!(rows.len() == 1, "{statement} found {} rows", rows.len());
+            let status = rows[0].try_get::<_, String>("status").ok();
+            let wanted = if op == op::REFUSED { "held" } else { "granted" };
+            let renews = op == op::RENEW || op == op::REACQUIRE;
+            let wanted = if renews { "renewed" } else { wanted };
+            ensure!(status.is_none_or(|s| s == wanted), "{statement} was not {wanted}");
+        }
+    }
+    Ok(())
+}
+
+fn cell(bed: &Bed, script: PathBuf, clients: u32, length: Length, of: (&'static str, u32)) -> Cell {
+    let mut cell = Cell::new(script, clients, length);
+    cell.database = of.0;
+    let cell = cell.variable("leases", leases(bed.scale, of.1));
+    cell.setting("session_preload_libraries", "pg_lease").setting("synchronous_commit", "on")
+}
+
+/// One client that picks ours or the plain statement at random. The speed of ours, plain = 1.
+fn paired(bed: &Bed, what: &str, ours: &str, plain: &str, of: (&'static str, u32)) -> Result<Pair> {
+    let ours = bed.script(&format!("{what}_ours"), ours)?;
+    let plain = bed.script(&format!("{what}_plain"), plain)?;
+    let length = bed.scale.pick(Length::Seconds(SECONDS), Length::Transactions(30));
+    let mut cell = cell(bed, plain, 1, length, of);
+    cell.scripts.push(ours);
+    let mut pair = Pair { ours: Vec::new(), plain: Vec::new() };
+    for round in 0..bed.scale.rounds(7) {
+        eprintln!("lease: {what}, 1 client, round {}", round + 1);
+        let latencies = cell.run(bed)?.latencies_ms;
+        pair.plain.push(*latencies.first().context("no latency")?);
+        pair.ours.push(*latencies.get(1).context("no latency")?);
+    }
+    Ok(pair)
+}
+
+/// Latencies in ms, a value a round.
+struct Pair {
+    ours: Vec<f64>,
+    plain: Vec<f64>,
+}
+
+impl Pair {
+    fn speed(&self) -> Estimate {
+        Estimate::of_ratios(&self.plain, &self.ours)
+    }
+
+    fn time(&self) -> Estimate {
+        Estimate::of_ratios(&self.ours, &self.plain)
+    }
+
+    fn row(&self, ours: &str, plain: &str) -> Vec<String> {
+        let latencies = [&self.ours, &self.plain].map(|all| shown(&Estimate::of(all)));
+        let [mine, theirs] = latencies;
+        vec![ours.into(), mine, plain.into(), theirs, shown(&self.speed())]
+    }
+}
+
+const HEADS: [&str; 5] = ["pg_lease", "ms", "plain SQL", "ms", "speed, plain = 1"];
+
+fn alone(bed: &Bed, section: &mut Section) -> Result<()> {
+    let mut pairs = Vec::new();
+    for op in op::ALL {
+        pairs.push((op, paired(bed, op.key, &op.ours(), &op.plain(), FEW)?));
+    }
+    let title = "Beside plain SQL, 1 client, mixed transaction by transaction";
+    section.heading(title);
+    let rows = pairs.iter().map(|(op, pair)| pair.row(op.title, op.plain_title));
+    section.table(&HEADS, rows.collect());
+    let drawn = pairs.iter().map(|(op, pair)| Bar {
+        label: format!("{} / {}", op.title, op.plain_title),
+        value: pair.speed(),
+        hue: Hue::Ours,
+    });
+    let plot = bars(title, "speed, plain SQL = 1", &drawn.collect::<Vec<Bar>>());
+    section.plot("lease-alone", title, &plot)?;
+    for (op, bound) in [(op::RENEW, 0.9), (op::REFUSED, 0.85)] {
+        if let Some((_, pair)) = pairs.iter().find(|(other, _)| *other == op) {
+            let what = format!("{}, 1 client / {}", op.title, op.plain_title);
+            section.target(Target::new(what, Want::AtLeast(bound), pair.speed()));
+        }
+    }
+    Ok(())
+}
+
+fn batch(bed: &Bed, section: &mut Section) -> Result<()> {
+    let (ours, plain) = op::renew_many(BATCH);
+    let mut rows = Vec::new();
+    for of in [FEW, MANY] {
+        let pair = paired(bed, "renew_many", &ours, &plain, of)?;
+        let among = format!("among {} leases", number(leases(bed.scale, of.1).into()));
+        let ours = format!("lease_renew_many of {BATCH}, {among}");
+        rows.push(pair.row(&ours, "one UPDATE … WHERE name = ANY"));
+        let what = format!("{ours}: time / one UPDATE … WHERE name = ANY");
+        section.target(Target::new(what, Want::AtMost(1.25), pair.time()));
+    }
+    section.heading("A batch of renewals");
+    section.table(&HEADS, rows);
+    Ok(())
+}
+
+/// Sixteen clients, in rounds.
+fn together(bed: &Bed, section: &mut Section) -> Result<()> {
+    const CLIENTS: u32 = 16;
+    section.heading(&format!("Beside plain SQL, {}", of_clients(CLIENTS)));
+    let mut rows = Vec::new();
+    for op in [op::RENEW, op::ACQUIRE, op::REFUSED] {
+        let rounds = rates(bed, op, CLIENTS, &[(false, FEW), (true, FEW)])?;
+        let ratio = rounds.ratio(1, 0);
+        let (mine, theirs) = (number(rounds.median(1)), number(rounds.median(0)));
+        rows.push(vec![op.title.into(), mine, op.plain_title.into(), theirs, shown(&ratio)]);
+        if op == op::RENEW {
+            let what = format!("{}, {} / {}", op.title, of_clients(CLIENTS), op.plain_title);
+            section.target(Target::new(what, Want::AtLeast(0.9), ratio));
+        }
+    }
+    let heads = ["pg_lease", "calls/s", "plain SQL", "calls/s", "ratio"];
+    section.table(&heads, rows);
+    Ok(())
+}
+
+/// Calls per second, of ours or of the plain statement, in one or the other database.
+fn rates(
+    bed: &Bed,
+    op: Op,
+    clients: u32,
+    variants: &[(bool, (&'static str, u32))],
+) -> Result<Rounds> {
+    let mut cells = Vec::new();
+    for (is_ours, of) in variants {
+        let (name, text) = if *is_ours { ("ours", op.ours()) } else { ("plain", op.plain()) };
+        let script = bed.script(&format!("{}_{name}", op.key), &text)?;
+        cells.push(cell(bed, script, clients, bed.scale.seconds(SECONDS), *of));
+    }
+    let all = bed.scale.rounds(7);
+    Rounds::run(all, &vec![1; cells.len()], |round, at| {
+        let rate = cells[at].run(bed)?.per_second;
+        let (is_ours, of) = variants[at];
+        let title = if is_ours { op.title } else { op.plain_title };
+        let clients = of_clients(clients);
+        eprintln!("lease: {title}, {clients}, {}, round {} of {all}: {rate:.0}/s", of.0, round + 1);
+        Ok(rate)
+    })
+}
+
+fn few_and_many(bed: &Bed, section: &mut Section) -> Result<()> {
+    let [few, many] = [FEW, MANY].map(|of| number(leases(bed.scale, of.1).into()));
+    section.heading(&format!("With {few} and with {many} leases in the table"));
+    let mut rows = Vec::new();
+    for op in [op::RENEW, op::ACQUIRE] {
+        let variants = [(true, FEW), (true, MANY), (false, FEW), (false, MANY)];
+        let rounds = rates(bed, op, 1, &variants)?;
+        let (ours, plain) = (rounds.ratio(0, 1), rounds.ratio(2, 3));
+        rows.push(vec![op.title.into(), shown(&ours), shown(&plain)]);
+        let what = format!("{}: time with {many} leases / with {few}", op.title);
+        section.target(Target::new(what, Want::AtMost(1.15), ours));
+    }
+    let heads = ["call", "time with many / with few", "the same of the plain statement"];
+    section.table(&heads, rows);
+    Ok(())
+}
