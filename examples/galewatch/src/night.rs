@@ -124,7 +124,7 @@ impl Night {
         self.between(paused, |event| *event == Event::Resumed)
     }
 
-    /// The rows of the turbine on both shards, step by step, as the movers' statements changed them.
+    /// The rows of the turbine on both shards, step by step, as the movers' statements left them.
     pub fn stock(&self) -> Vec<Stock> {
         let mut now =
             Stock { at_us: self.span().from_us, shard1: self.counts.of_turbine, shard3: 0 };

@@ -1,4 +1,5 @@
-//! The picture is readable: no text covers another or leaves the page, and it shows what was counted.
+//! The picture is readable: no text covers another or leaves the page, and it shows what was
+//! counted.
 
 mod common;
 

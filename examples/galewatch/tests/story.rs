@@ -1,5 +1,5 @@
-//! What the demo says of a night follows from the logs and the counts, and a night that did not come
-//! out is noticed.
+//! What the demo says of a night follows from the logs and the counts, and a night that did not
+//! come out is noticed.
 
 mod common;
 

@@ -88,8 +88,8 @@ fn reading_of(turbine: &str) -> String {
     format!("COPY (SELECT * FROM readings WHERE turbine_id = '{turbine}') TO STDOUT")
 }
 
-/// Fills `batch` with up to `most` rows, a line each, and returns how many. Fewer than `most` are the
-/// last ones: reading on would be an error.
+/// Fills `batch` with up to `most` rows, a line each, and returns how many. Fewer than `most` are
+/// the last ones: reading on would be an error.
 fn next_batch(rows: &mut impl BufRead, most: u64, batch: &mut Vec<u8>) -> Result<u64> {
     batch.clear();
     let mut read = 0;

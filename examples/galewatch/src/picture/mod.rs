@@ -1,4 +1,4 @@
-//! Both nights drawn, one above the other, to one scale.
+//! Both nights drawn, one above the other: as wholes to one scale, their meetings each to its own.
 
 mod labels;
 mod meeting;
@@ -20,15 +20,14 @@ const LENS: f64 = 28.0;
 /// The picture of some nights, as SVG.
 pub fn draw(nights: &[Night]) -> String {
     let mut canvas = Canvas::default();
-    let longest = longest(nights.iter().map(Night::span));
-    let slowest = self::longest(nights.iter().map(meeting::window));
+    let longest = nights.iter().map(|night| length(night.span())).fold(1.0, f64::max);
     let mut y = head(&mut canvas, nights);
     for night in nights {
         let (span, window) = (night.span(), meeting::window(night));
         let zero_us = span.from_us;
         let whole = (RIGHT - LEFT) / longest;
         let whole = Scale { shown: span, zero_us, pixels_per_us: whole };
-        let large = (RIGHT - LEFT) * MEETING / slowest;
+        let large = (RIGHT - LEFT) * MEETING / length(window);
         let large = Scale { shown: window, zero_us, pixels_per_us: large };
         y = heading(&mut canvas, night, y);
         let under = overview::draw(&mut canvas, night, &whole, window, y);
@@ -38,14 +37,14 @@ pub fn draw(nights: &[Night]) -> String {
     canvas.finish(WIDTH, y - 16.0)
 }
 
-fn longest(spans: impl Iterator<Item = Span>) -> f64 {
-    spans.map(|span| (span.to_us - span.from_us).max(1) as f64).fold(1.0, f64::max)
+fn length(span: Span) -> f64 {
+    (span.to_us - span.from_us).max(1) as f64
 }
 
 fn head(canvas: &mut Canvas, nights: &[Night]) -> f64 {
     canvas.text("title", 40.0, 54.0, "Two movers, one lease, one turbine");
-    let ran = "The same two programs on the same servers, twice. Only the second night has a guard on \
-               the shards' tables.";
+    let ran = "The same two programs on the same servers, twice. \
+               Only the second night has a guard on the shards' tables.";
     canvas.text("subtitle", 40.0, 82.0, ran);
     let turbine = nights.first().map_or("", |night| &night.turbine);
     let key = format!(
