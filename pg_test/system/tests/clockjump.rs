@@ -91,6 +91,7 @@ fn a_term_counts_from_the_call_and_not_from_begin() -> Result<()> {
     Ok(())
 }
 
+/// Breaks if compute_now() were the time of BEGIN, or of the statement.
 #[test]
 fn the_clock_moves_within_a_transaction() -> Result<()> {
     let (_, mut client) = SERVER.database("moves")?;
@@ -162,6 +163,7 @@ fn a_renewal_after_a_wait_has_its_full_term() -> Result<()> {
     Ok(())
 }
 
+/// Breaks if an old expiry were taken for a clock that jumped, and pulled in.
 #[test]
 fn a_lease_that_expired_a_year_ago_is_free_to_take() -> Result<()> {
     let (_, mut client) = SERVER.database("year")?;

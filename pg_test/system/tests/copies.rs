@@ -87,6 +87,7 @@ impl Original {
     }
 }
 
+/// Another system: breaks if the identity left the cluster out.
 #[test]
 fn a_dump_restored_into_another_cluster() -> Result<()> {
     let mut original = Original::new("dumped")?;
@@ -96,6 +97,7 @@ fn a_dump_restored_into_another_cluster() -> Result<()> {
     original.goes_on()
 }
 
+/// The same system, another database: breaks if the identity left the database out.
 #[test]
 fn a_dump_restored_into_the_same_cluster() -> Result<()> {
     let mut original = Original::new("twice")?;
@@ -125,6 +127,7 @@ fn a_dump_keeps_every_row() -> Result<()> {
     Ok(())
 }
 
+/// The same files even: breaks if the identity lay in the database itself.
 #[test]
 fn a_database_made_from_a_template() -> Result<()> {
     let mut original = Original::new("template")?;

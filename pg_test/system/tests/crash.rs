@@ -55,6 +55,7 @@ impl Before {
     }
 }
 
+/// Breaks if a dead client's session kept a lock that a successor needs.
 #[test]
 fn a_killed_client_holds_nothing_up() -> Result<()> {
     let server = Server::start("client")?;

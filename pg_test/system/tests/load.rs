@@ -214,7 +214,7 @@ fn batches(client: &mut Client, owner: &str, names: &[String]) -> Result<Vec<i64
             match row.get(1) {
                 "granted" => granted.push(row.get(2)),
                 "held" => {}
-                other => anyhow::bail!("{other}"),
+                other => anyhow::bail!("{owner} was told {other}"),
             }
         }
     }

@@ -144,6 +144,7 @@ fn a_declared_token_ends_with_its_transaction() -> Result<()> {
     Ok(())
 }
 
+/// Breaks if the token were remembered in the session after the setting is gone.
 #[test]
 fn a_local_setting_ends_with_its_transaction() -> Result<()> {
     let mut pair = Pair::new("local")?;

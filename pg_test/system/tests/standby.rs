@@ -171,7 +171,7 @@ fn a_promoted_standby_grants_above_what_it_has_missed() -> Result<()> {
 const CHANGES: [&str; 4] = [
     "SET synchronous_commit = off; SELECT lease_acquire('job', 'a', '1 hour')",
     "SET synchronous_commit = local; SELECT lease_takeover('job', 'b', '1 hour')",
-    "BEGIN; SELECT lease_takeover('job', 'c', '1 hour'); SET LOCAL synchronous_commit = off; COMMIT",
+    "BEGIN; SELECT lease_takeover('job', 'c', '1 h'); SET LOCAL synchronous_commit = off; COMMIT",
     "SET synchronous_commit = off; SELECT lease_release('job', 'c', token) FROM lease.lease",
 ];
 

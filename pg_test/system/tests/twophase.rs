@@ -56,6 +56,7 @@ fn a_prepared_write_holds_a_takeover_off() -> Result<()> {
     then_commits(&mut other, old)
 }
 
+/// Breaks if the lock outlived ROLLBACK PREPARED: nobody could take the lease again.
 #[test]
 fn a_prepared_write_that_is_rolled_back_lets_go() -> Result<()> {
     let (server, mut client) = SERVER.database("lets_go")?;
@@ -68,6 +69,7 @@ fn a_prepared_write_that_is_rolled_back_lets_go() -> Result<()> {
     Ok(())
 }
 
+/// Breaks if the lock were not one that the server writes down with the prepared transaction.
 #[test]
 fn a_prepared_write_holds_on_through_a_crash() -> Result<()> {
     let server = Server::start("crash")?;
@@ -82,6 +84,7 @@ fn a_prepared_write_holds_on_through_a_crash() -> Result<()> {
     then_commits(&mut client, old)
 }
 
+/// Breaks if a promoted standby came up without the lock.
 #[test]
 fn a_prepared_write_holds_on_through_a_promotion() -> Result<()> {
     let primary = Server::start("primary")?;
