@@ -60,14 +60,20 @@ pub fn renew_many(args: &Args) -> Result<Vec<Answer>> {
 /// Locks the row only, then reads the time. A lease that was lost is found out before any lock.
 fn renew_one(key: &Key, owner: &str, token: i64, ttl_ms: i32, wait_ms: i32) -> Renewal {
     let home = identity::home();
-    let mut row = match rows::lock_lease(key, wait_ms, |row| row.is_held_with(owner, token, home)) {
-        Locked::Missing => return Renewal::Lost(None),
-        Locked::Unwanted(row) => return Renewal::Lost(Some(row)),
-        Locked::Busy(xid) => return Renewal::Busy(xid),
-        Locked::Row(row) => row,
-    };
-    let now = clock::now();
-    (row.expires_at, row.ttl_ms) = (time::expiry(now, ttl_ms), ttl_ms);
-    rows::update_lease(key, &row);
-    Renewal::Renewed(has_it(key, Status::Renewed, &row, now))
+    let mut now = 0;
+    let locked = rows::change_lease(
+        key,
+        wait_ms,
+        |row| row.is_held_with(owner, token, home),
+        |row| {
+            now = clock::now();
+            (row.expires_at, row.ttl_ms) = (time::expiry(now, ttl_ms), ttl_ms);
+        },
+    );
+    match locked {
+        Locked::Row(row) => Renewal::Renewed(has_it(key, Status::Renewed, &row, now)),
+        Locked::Missing => Renewal::Lost(None),
+        Locked::Unwanted(row) => Renewal::Lost(Some(row)),
+        Locked::Busy(xid) => Renewal::Busy(xid),
+    }
 }

@@ -1,10 +1,12 @@
 //! lease.answer: the one shape of what lease functions return.
 
-use super::call::{Args, Returns, interval_datum, text_datum};
+use super::call::{Args, Returns, text_datum};
 use super::catalog;
 use super::cell::Backend;
+use super::raw;
 use crate::rules::time::Micros;
 use pgrx::pg_sys;
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 
 /// What a call did to a lease, or did not.
 #[derive(Clone, Debug)]
@@ -53,17 +55,28 @@ const STOP_PARTS: i64 = 2;
 
 impl Answer {
     fn values(&self) -> [Option<pg_sys::Datum>; 9] {
+        // SAFETY: inside the guard nothing needs cleaning up by Rust.
+        unsafe { pg_guard_ffi_boundary(|| self.raw_values()) }
+    }
+
+    /// To be called inside a guard.
+    unsafe fn raw_values(&self) -> [Option<pg_sys::Datum>; 9] {
         let ttl_us = self.ttl_ms.map(|ms| i64::from(ms) * 1_000);
+        // SAFETY: the caller's.
+        let (text, interval) = (
+            |text: &str| unsafe { raw::text_datum(text) },
+            |micros: i64| unsafe { raw::interval_datum(micros) },
+        );
         [
-            Some(text_datum(&self.name)),
+            Some(text(&self.name)),
             Some(pg_sys::Datum::from(self.token.is_some())),
-            Some(text_datum(self.status.name())),
-            self.owner.as_deref().map(text_datum),
+            Some(text(self.status.name())),
+            self.owner.as_deref().map(text),
             self.token.map(pg_sys::Datum::from),
             self.expires_at.map(pg_sys::Datum::from),
             Some(pg_sys::Datum::from(self.now)),
-            ttl_us.map(|us| interval_datum(us / RENEW_PARTS)),
-            ttl_us.map(|us| interval_datum(us / STOP_PARTS)),
+            ttl_us.map(|us| interval(us / RENEW_PARTS)),
+            ttl_us.map(|us| interval(us / STOP_PARTS)),
         ]
     }
 }

@@ -1,10 +1,12 @@
 //! How SQL calls us: arguments in, one datum out. A macro makes the C entry points, so that the rest
 //! of the code is plain functions from `Args` to `Result`.
 
+use super::raw;
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 use pgrx::FromDatum;
 use pgrx::pg_sys;
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use std::ffi::CStr;
 
 /// The arguments of one call.
@@ -117,28 +119,15 @@ pub struct Interval(pub i64);
 
 impl Returns for Interval {
     fn datum(self, _: &Args) -> pg_sys::Datum {
-        interval_datum(self.0)
-    }
-}
-
-pub fn interval_datum(micros: i64) -> pg_sys::Datum {
-    // SAFETY: palloc0 returns zeroed memory of the size asked for or raises.
-    unsafe {
-        let interval = pg_sys::palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
-        (*interval).time = micros;
-        pg_sys::Datum::from(interval)
+        // SAFETY: inside the guard nothing needs cleaning up by Rust.
+        unsafe { pg_guard_ffi_boundary(|| raw::interval_datum(self.0)) }
     }
 }
 
 /// Text as a datum in the current memory context.
 pub fn text_datum(text: &str) -> pg_sys::Datum {
-    // SAFETY: cstring_to_text_with_len copies exactly that many bytes.
-    unsafe {
-        pg_sys::Datum::from(pg_sys::cstring_to_text_with_len(
-            text.as_ptr().cast(),
-            text.len() as i32,
-        ))
-    }
+    // SAFETY: inside the guard nothing needs cleaning up by Rust.
+    unsafe { pg_guard_ffi_boundary(|| raw::text_datum(text)) }
 }
 
 /// The database's own text, as the server keeps it, for messages.

@@ -41,6 +41,8 @@ unsafe extern "C-unwind" {
         values: *mut pg_sys::Datum,
         nulls: *mut bool,
     ) -> pg_sys::HeapTuple;
+    fn palloc0(size: usize) -> *mut std::ffi::c_void;
+    fn cstring_to_text_with_len(text: *const std::ffi::c_char, length: i32) -> *mut pg_sys::text;
     pub fn heap_freetuple(tuple: pg_sys::HeapTuple);
     #[cfg(feature = "pg15")]
     fn heap_update(
@@ -96,5 +98,29 @@ pub unsafe fn update(
             &mut mode,
             &mut 0,
         );
+    }
+}
+
+/// Text as a datum in the current memory context.
+///
+/// # Safety
+/// To be called inside a guard.
+pub unsafe fn text_datum(text: &str) -> pg_sys::Datum {
+    // SAFETY: copies exactly that many bytes.
+    unsafe {
+        pg_sys::Datum::from(cstring_to_text_with_len(text.as_ptr().cast(), text.len() as i32))
+    }
+}
+
+/// A length of time as an interval datum.
+///
+/// # Safety
+/// To be called inside a guard.
+pub unsafe fn interval_datum(micros: i64) -> pg_sys::Datum {
+    // SAFETY: zeroed memory of the right size.
+    unsafe {
+        let interval = palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
+        (*interval).time = micros;
+        pg_sys::Datum::from(interval)
     }
 }

@@ -381,20 +381,26 @@ pub enum Locked {
 /// Locks the row until the end of the transaction, if it is `wanted`, waiting up to `wait_ms` (0: not
 /// at all), and reads it as it then stands.
 pub fn lock_lease(key: &Key, wait_ms: i32, wanted: impl Fn(&LeaseRow) -> bool) -> Locked {
-    loop {
-        let attempt = with_table(Which::Lease, pg_sys::RowExclusiveLock, |table| {
-            match table.find(key, |tuple| tuple.lease_row()) {
-                None => Some(Locked::Missing),
-                Some(row) if !wanted(&row) => Some(Locked::Unwanted(row)),
-                Some(row) => table.lock_within(row.tid, wait_ms),
-            }
-        });
-        match attempt {
-            Some(Locked::Row(row)) if !wanted(&row) => return Locked::Unwanted(row),
-            Some(result) => return result,
-            None => super::xact::check_for_interrupts(),
+    with_table(Which::Lease, pg_sys::RowExclusiveLock, |table| {
+        table.lock_wanted(key, wait_ms, wanted)
+    })
+}
+
+/// Locks the row as `lock_lease` does, lets `change` change it, and writes it.
+pub fn change_lease(
+    key: &Key,
+    wait_ms: i32,
+    wanted: impl Fn(&LeaseRow) -> bool,
+    change: impl FnOnce(&mut LeaseRow),
+) -> Locked {
+    with_table(Which::Lease, pg_sys::RowExclusiveLock, |table| {
+        let mut locked = table.lock_wanted(key, wait_ms, wanted);
+        if let Locked::Row(row) = &mut locked {
+            change(row);
+            table.update(key, row.tid, &mut lease_values(key, row));
         }
-    }
+        locked
+    })
 }
 
 enum Lock {
@@ -405,6 +411,21 @@ enum Lock {
 }
 
 impl Open {
+    fn lock_wanted(&self, key: &Key, wait_ms: i32, wanted: impl Fn(&LeaseRow) -> bool) -> Locked {
+        loop {
+            let attempt = match self.find(key, |tuple| tuple.lease_row()) {
+                None => Some(Locked::Missing),
+                Some(row) if !wanted(&row) => Some(Locked::Unwanted(row)),
+                Some(row) => self.lock_within(row.tid, wait_ms),
+            };
+            match attempt {
+                Some(Locked::Row(row)) if !wanted(&row) => return Locked::Unwanted(row),
+                Some(result) => return result,
+                None => super::xact::check_for_interrupts(),
+            }
+        }
+    }
+
     /// None where another version of the row is the newest now.
     fn lock_within(&self, tid: pg_sys::ItemPointerData, wait_ms: i32) -> Option<Locked> {
         match self.lock(tid, pg_sys::LockWaitPolicy::LockWaitSkip) {
