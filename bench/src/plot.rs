@@ -24,13 +24,14 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-const WIDTH: f64 = 860.0;
-const LEFT: f64 = 330.0;
+/// Of the field in which values are drawn.
+const FIELD: f64 = 430.0;
 const RIGHT: f64 = 110.0;
 const TOP: f64 = 58.0;
 const STEP: f64 = 26.0;
 const FONT: &str = "font-family=\"DejaVu Sans, Verdana, sans-serif\"";
-const LINES: [&str; 5] = ["#1f6fb2", "#c8641c", "#2f8f5b", "#8a4fa3", "#666666"];
+const LINES: [&str; 7] =
+    ["#1f6fb2", "#c8641c", "#2f8f5b", "#8a4fa3", "#666666", "#b8324a", "#1a9aa0"];
 
 impl Hue {
     fn colour(self) -> &'static str {
@@ -45,21 +46,32 @@ impl Hue {
 /// Bars from zero.
 pub fn bars(title: &str, unit: &str, rows: &[Bar]) -> String {
     let most = rows.iter().flat_map(|row| [row.value.median, row.value.high]).fold(0.0, f64::max);
-    let axis = Axis::linear(0.0, most, LEFT, WIDTH - RIGHT);
-    draw_bars(title, unit, rows, &axis)
+    let left = left(rows);
+    draw_bars(title, unit, rows, &Axis::linear(0.0, most, left, left + FIELD))
 }
 
 /// Bars on a scale of powers of ten, for what differs by more than the eye can compare.
 pub fn log_bars(title: &str, unit: &str, rows: &[Bar]) -> String {
     let values = || rows.iter().map(|row| row.value.median).filter(|v| *v > 0.0);
     let least = values().fold(f64::INFINITY, f64::min);
-    let axis = Axis::log(least / 2.0, values().fold(0.0, f64::max), LEFT, WIDTH - RIGHT);
-    draw_bars(title, unit, rows, &axis)
+    let (left, most) = (left(rows), values().fold(0.0, f64::max));
+    draw_bars(title, unit, rows, &Axis::log(least / 2.0, most, left, left + FIELD))
+}
+
+/// Where the bars begin, right of the longest label.
+fn left(rows: &[Bar]) -> f64 {
+    rows.iter().map(|row| width(&row.label)).fold(0.0, f64::max) + 24.0
+}
+
+/// Of a text in small letters, roughly.
+fn width(text: &str) -> f64 {
+    text.chars().count() as f64 * 6.9
 }
 
 fn draw_bars(title: &str, unit: &str, rows: &[Bar], axis: &Axis) -> String {
     let bottom = TOP + STEP * rows.len() as f64;
-    let mut svg = frame(title, unit, bottom + 40.0);
+    let left = axis.from;
+    let mut svg = frame(title, unit, left + FIELD + RIGHT, bottom + 40.0);
     for tick in axis.ticks() {
         let x = axis.place(tick);
         vertical(&mut svg, x, TOP - 6.0, bottom, "#dddddd");
@@ -68,12 +80,12 @@ fn draw_bars(title: &str, unit: &str, rows: &[Bar], axis: &Axis) -> String {
     for (at, row) in rows.iter().enumerate() {
         let y = TOP + STEP * at as f64;
         let end = axis.place(row.value.median.max(axis.low));
-        text(&mut svg, LEFT - 8.0, y + 15.0, "end", "#222222", &row.label);
+        text(&mut svg, left - 8.0, y + 15.0, "end", "#222222", &row.label);
         let _ = writeln!(
             svg,
-            "<rect x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.1}\" height=\"16\" fill=\"{}\"/>",
+            "<rect x=\"{left}\" y=\"{:.1}\" width=\"{:.1}\" height=\"16\" fill=\"{}\"/>",
             y + 2.0,
-            (end - LEFT).max(0.5),
+            (end - left).max(0.5),
             row.hue.colour()
         );
         let high = whisker(&mut svg, axis, &row.value, y + 10.0).max(end);
@@ -98,26 +110,25 @@ fn whisker(svg: &mut String, axis: &Axis, value: &Estimate, y: f64) -> f64 {
     to
 }
 
-/// Lines over a scale of powers of ten, from zero upwards.
+/// Lines, on scales of powers of ten in both directions.
 pub fn lines(title: &str, across: &str, up: &str, all: &[Line]) -> String {
     const BOTTOM: f64 = 330.0;
     const FROM: f64 = 80.0;
-    let points = || all.iter().flat_map(|line| &line.points);
-    let (least, most) =
-        points().fold((f64::INFINITY, 0.0_f64), |(a, b), p| (a.min(p.0), b.max(p.0)));
-    let across_axis = Axis::log(least, most, FROM, WIDTH - 240.0);
-    let up_axis = Axis::linear(0.0, points().map(|p| p.1).fold(0.0, f64::max), BOTTOM, TOP + 10.0);
-    let mut svg = frame(title, up, BOTTOM + 50.0);
+    const TO: f64 = FROM + FIELD;
+    let points = || all.iter().flat_map(|line| line.points.iter().copied());
+    let across_axis = Axis::powers(points().map(|point| point.0), FROM, TO);
+    let up_axis = Axis::powers(points().map(|point| point.1), BOTTOM, TOP + 10.0);
+    let legend = all.iter().map(|line| width(&line.label)).fold(0.0, f64::max) + 60.0;
+    let mut svg = frame(title, up, TO + legend, BOTTOM + 50.0);
     for tick in up_axis.ticks() {
         let y = up_axis.place(tick);
-        let _ =
-            writeln!(svg, "<path d=\"M{FROM} {y:.1}H{:.1}\" stroke=\"#dddddd\"/>", WIDTH - 240.0);
+        let _ = writeln!(svg, "<path d=\"M{FROM} {y:.1}H{TO:.1}\" stroke=\"#dddddd\"/>");
         text(&mut svg, FROM - 8.0, y + 4.0, "end", "#555555", &short(tick));
     }
     for tick in across_axis.ticks() {
         text(&mut svg, across_axis.place(tick), BOTTOM + 18.0, "middle", "#555555", &short(tick));
     }
-    text(&mut svg, (FROM + WIDTH - 240.0) / 2.0, BOTTOM + 38.0, "middle", "#555555", across);
+    text(&mut svg, (FROM + TO) / 2.0, BOTTOM + 38.0, "middle", "#555555", across);
     for (at, line) in all.iter().enumerate() {
         draw_line(&mut svg, line, LINES[at % LINES.len()], at, (&across_axis, &up_axis));
     }
@@ -133,7 +144,7 @@ fn draw_line(svg: &mut String, line: &Line, colour: &str, at: usize, axes: (&Axi
     let _ =
         writeln!(svg, "<path d=\"{path}\" stroke=\"{colour}\" stroke-width=\"2\" fill=\"none\"/>");
     let y = TOP + 20.0 + 22.0 * at as f64;
-    let x = WIDTH - 225.0;
+    let x = axes.0.to + 15.0;
     let _ = writeln!(
         svg,
         "<path d=\"M{x} {:.1}h18\" stroke=\"{colour}\" stroke-width=\"3\"/>",
@@ -142,10 +153,11 @@ fn draw_line(svg: &mut String, line: &Line, colour: &str, at: usize, axes: (&Axi
     text(svg, x + 24.0, y, "start", "#222222", &line.label);
 }
 
-fn frame(title: &str, unit: &str, height: f64) -> String {
+fn frame(title: &str, unit: &str, wide: f64, height: f64) -> String {
+    let wide = wide.max(title.chars().count() as f64 * 9.5 + 32.0);
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {WIDTH} {height:.0}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {wide:.0} {height:.0}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     let _ = writeln!(
         svg,
@@ -199,6 +211,15 @@ impl Axis {
     fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = if low.is_finite() && low > 0.0 { low } else { 1.0 };
         Self { low, high: high.max(low * 2.0), from, to, is_log: true }
+    }
+
+    /// From one power of ten to another.
+    fn powers(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
+        let power = |value: f64, round: fn(f64) -> f64| 10f64.powf(round(value.max(1.0).log10()));
+        let least = values.clone().fold(f64::INFINITY, f64::min);
+        let most = values.fold(1.0, f64::max);
+        let low = if least.is_finite() { power(least, f64::floor) } else { 1.0 };
+        Self { low, high: power(most, f64::ceil).max(low * 10.0), from, to, is_log: true }
     }
 
     fn place(&self, value: f64) -> f64 {

@@ -10,6 +10,8 @@ use nix::sys::signal::Signal;
 use postgres::{Client, NoTls, Statement};
 use rig::user::RunAs;
 use rig::{process, wait_until};
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,8 @@ pub struct Emulated<'a> {
     bed: &'a Bed,
     valgrind: Child,
     profiles: PathBuf,
+    /// Databases that somebody has connected to: the first session there prepares files for all.
+    visited: RefCell<HashSet<String>>,
 }
 
 /// What is counted: a step repeated in one session.
@@ -65,7 +69,7 @@ impl<'a> Emulated<'a> {
         valgrind.stdout(Stdio::null()).stderr(fs::File::create(site.join("valgrind"))?);
         user.apply(&mut valgrind);
         let valgrind = valgrind.spawn().context("cannot run valgrind")?;
-        let emulated = Self { bed, valgrind, profiles };
+        let emulated = Self { bed, valgrind, profiles, visited: RefCell::default() };
         emulated.wait_for_start()?;
         Ok(emulated)
     }
@@ -87,6 +91,9 @@ impl<'a> Emulated<'a> {
         run: &Run,
         mut step: impl FnMut(&mut Client, &[Statement], u32) -> Result<()>,
     ) -> Result<Profile> {
+        if run.few > 0 && self.visited.borrow_mut().insert(run.database.to_owned()) {
+            self.session(run, 1, &mut step)?;
+        }
         let few = match run.few {
             0 => Profile::default(),
             few => self.session(run, few, &mut step)?,

@@ -2,10 +2,11 @@
 
 use crate::bed::{Bed, LEASE};
 use crate::callgrind::{self, Emulated, Profile, Run};
+use crate::estimate::Estimate;
 use crate::plot::{Line, lines};
 use crate::report::Section;
 use crate::scale::Scale;
-use crate::target::{number, thousands};
+use crate::target::{Target, Want, number, thousands};
 use anyhow::Result;
 
 /// More of one thing.
@@ -33,7 +34,18 @@ struct Added {
     unguarded: f64,
 }
 
+impl Added {
+    /// What a million rows are asked for, from fewer: the clock cannot tell so little.
+    fn of_rows(&self, rows: u32) -> Target {
+        let ratio = Estimate::exact(self.unguarded / (self.unguarded + self.all));
+        let rows = thousands(rows.into());
+        let what = format!("INSERT … SELECT, {rows} rows: instructions, unguarded / guarded");
+        Target::new(what, Want::AtLeast(0.99), ratio)
+    }
+}
+
 const COLUMNS: &str = "(amount integer NOT NULL, note text)";
+const ROWS: &str = "rows in the statement";
 const MOST_LEASES: u32 = 100;
 
 pub fn run(scale: Scale) -> Result<Section> {
@@ -184,7 +196,7 @@ fn rows(bed: &Bed) -> Series {
         unguarded: select("plain", *count),
         ..one(*count, "postgres")
     };
-    Series { title: "rows in the statement", points: counts.iter().map(point).collect() }
+    Series { title: ROWS, points: counts.iter().map(point).collect() }
 }
 
 fn guards_on_one_table(bed: &Bed) -> Series {
@@ -222,6 +234,9 @@ fn measure(
         eprintln!("growth: {} {}", point.count, series.title);
         let added = point.added(bed, under, token)?;
         line.points.push((f64::from(point.count), added.own));
+        if series.title == ROWS && point.count > 100 {
+            section.target(added.of_rows(point.count));
+        }
         let numbers = [added.unguarded, added.all, added.own].map(number);
         rows.push(std::iter::once(thousands(point.count.into())).chain(numbers).collect());
     }
