@@ -19,10 +19,11 @@
 //! | `wait`    | waiting for a state, never for a time |
 //!
 //! The rest is inside work: `user` (who runs a server when we are root), `port`, `process`, and
-//! `site` with `watchdog` (nothing stays behind, whatever way this process ends).
+//! `site` with `interrupted` and `watchdog` (nothing stays behind, whatever way this process ends).
 
 pub mod home;
 pub mod install;
+mod interrupted;
 pub mod pg_config;
 pub mod pooler;
 mod port;

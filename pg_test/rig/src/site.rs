@@ -4,6 +4,7 @@
 //! Everything that runs on its behalf works inside it, so that all of it can be found.
 
 use crate::home::{self, make_dir};
+use crate::interrupted;
 use crate::process::{self, wait_until_deserted, works_in};
 use crate::user::RunAs;
 use crate::watchdog::Watchdog;
@@ -39,7 +40,7 @@ impl Site {
         let short: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         let short = short.get(..LONGEST_NAME).unwrap_or(&short);
         let dir = sites()?.join(format!("{short}-{us}-{born}-{count}"));
-        clean_up_when_interrupted();
+        clean_up_when_interrupted()?;
         running().insert(dir.clone());
         make_dir(&dir)?;
         user.own(&dir)?;
@@ -164,18 +165,17 @@ fn running() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 
 /// On Ctrl-C, SIGTERM and SIGHUP: end all our sites, then end. The lock is kept to the end of the
 /// process, so that no other thread begins a new one.
-fn clean_up_when_interrupted() {
+fn clean_up_when_interrupted() -> Result<()> {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let set = ctrlc::try_set_handler(|| {
-            let sites = running();
-            for dir in sites.iter() {
-                let _ = end(dir);
-            }
-            std::process::exit(130);
-        });
-        if set.is_err() {
-            eprintln!("rig: this program handles Ctrl-C itself; the watchdog will clean up");
-        }
-    });
+    let mut set = Ok(());
+    ONCE.call_once(|| set = interrupted::call(end_all));
+    set
+}
+
+fn end_all() {
+    let sites = running();
+    for dir in sites.iter() {
+        let _ = end(dir);
+    }
+    std::process::exit(130);
 }

@@ -1,8 +1,12 @@
 //! A private server can be started, crashed, copied and promoted, and leaves nothing behind.
 
 use anyhow::{Context, Result};
+use nix::sys::signal::Signal;
 use rig::{Server, process};
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 fn bare(name: &str) -> Result<Server> {
     Server::builder(name).bare().start()
@@ -76,7 +80,7 @@ fn a_copy_of_the_storage_is_the_same_system() -> Result<()> {
 fn a_setting_is_added_and_reloaded() -> Result<()> {
     let server = bare("settings")?;
     server.configure(&["work_mem = '7MB'"])?;
-    let second = std::time::Duration::from_secs(30);
+    let second = Duration::from_secs(30);
     rig::wait_until("work_mem to change", second, || {
         Ok(server.psql("postgres", "SHOW work_mem")? == "7MB\n")
     })
@@ -95,25 +99,25 @@ fn holds_a_server_for_ever() -> Result<()> {
 
 #[test]
 fn a_killed_process_leaves_nothing() -> Result<()> {
-    for signal in ["KILL", "TERM", "INT"] {
-        killed_leaves_nothing(signal).with_context(|| format!("with SIG{signal}"))?;
+    for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+        killed_leaves_nothing(signal).with_context(|| format!("with {signal}"))?;
     }
     Ok(())
 }
 
-fn killed_leaves_nothing(signal: &str) -> Result<()> {
-    use std::io::{BufRead, BufReader};
+fn killed_leaves_nothing(signal: Signal) -> Result<()> {
     let mut holder = Command::new(std::env::current_exe()?)
         .args(["--exact", "holds_a_server_for_ever", "--ignored", "--nocapture"])
-        .stdout(std::process::Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()?;
-    let lines = BufReader::new(holder.stdout.take().context("no stdout")?).lines();
-    let data = lines.map_while(Result::ok).find_map(|l| Some(l.split_once("data=")?.1.to_owned()));
-    let data = std::path::PathBuf::from(data.context("no server")?);
+    let mut lines = BufReader::new(holder.stdout.take().context("no stdout")?).lines();
+    let data = lines.by_ref().map_while(Result::ok);
+    let data = data.filter_map(|l| Some(l.split_once("data=")?.1.to_owned())).next();
+    let data = PathBuf::from(data.context("no server")?);
     assert!(!process::working_in(&data).is_empty());
-    Command::new("kill").arg(format!("-{signal}")).arg(holder.id().to_string()).status()?;
+    process::send(holder.id() as i32, signal)?;
     holder.wait()?;
-    rig::wait_until("the watchdog", std::time::Duration::from_secs(20), || {
+    rig::wait_until("the watchdog", Duration::from_secs(20), || {
         Ok(process::working_in(&data).is_empty() && !data.exists())
     })
 }
