@@ -26,6 +26,8 @@ pub struct Place {
     pub block: u32,
     /// 0: not known.
     pub offset: u16,
+    /// The shared buffer that the block was in; 0: not known.
+    pub buffer: i32,
     pub generation: u64,
 }
 

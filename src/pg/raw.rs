@@ -12,7 +12,14 @@ unsafe extern "C-unwind" {
     pub fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
     pub fn RecoveryInProgress() -> bool;
     pub fn relation_close(relation: pg_sys::Relation, lockmode: i32);
-    pub fn ReadBuffer(relation: pg_sys::Relation, block: u32) -> pg_sys::Buffer;
+    fn ReadBuffer(relation: pg_sys::Relation, block: u32) -> pg_sys::Buffer;
+    fn ReadRecentBuffer(
+        #[cfg(feature = "pg15")] file: pg_sys::RelFileNode,
+        #[cfg(not(feature = "pg15"))] file: pg_sys::RelFileLocator,
+        fork: i32,
+        block: u32,
+        recent: pg_sys::Buffer,
+    ) -> bool;
     pub fn LockBuffer(buffer: pg_sys::Buffer, mode: i32);
     pub fn ReleaseBuffer(buffer: pg_sys::Buffer);
     pub fn UnlockReleaseBuffer(buffer: pg_sys::Buffer);
@@ -122,5 +129,28 @@ pub unsafe fn interval_datum(micros: i64) -> pg_sys::Datum {
         let interval = palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
         (*interval).time = micros;
         pg_sys::Datum::from(interval)
+    }
+}
+
+/// Pins a block, which may still be in the buffer where it was seen last (0: not known).
+///
+/// # Safety
+/// The relation is open and has the block; to be called inside a guard.
+pub unsafe fn pin(
+    relation: pg_sys::Relation,
+    block: u32,
+    recent: pg_sys::Buffer,
+) -> pg_sys::Buffer {
+    // SAFETY: the caller's; the server makes sure that the buffer still holds the block.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let file = (*relation).rd_node;
+        #[cfg(not(feature = "pg15"))]
+        let file = (*relation).rd_locator;
+        let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+        if recent > 0 && ReadRecentBuffer(file, main, block, recent) {
+            return recent;
+        }
+        ReadBuffer(relation, block)
     }
 }

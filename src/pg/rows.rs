@@ -241,9 +241,6 @@ impl Open {
                 }
                 let place = place_of(*tid);
                 let (value, all_dead) = self.at_place(place, key, &f);
-                if value.is_some() {
-                    (self.place)(key).set(place);
-                }
                 (*scan).kill_prior_tuple = all_dead;
                 found = value;
             }
@@ -270,7 +267,7 @@ impl Open {
             let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
             let mut all_dead = false;
             let (buffer, seen) = pg_guard_ffi_boundary(|| {
-                let buffer = raw::ReadBuffer(self.relation, place.block);
+                let buffer = raw::pin(self.relation, place.block, place.buffer);
                 raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
                 let snapshot = addr_of_mut!(pg_sys::SnapshotSelfData);
                 let seen = raw::heap_hot_search_buffer(
@@ -287,6 +284,9 @@ impl Open {
             let tuple = Tuple(&tuple);
             let ours = seen && tuple.name(self.fixed()) == key.name.as_bytes();
             let value = ours.then(|| f(&tuple));
+            if ours && buffer != place.buffer {
+                (self.place)(key).set(Place { buffer, ..place });
+            }
             raw::UnlockReleaseBuffer(buffer);
             (value, all_dead)
         }
@@ -295,7 +295,7 @@ impl Open {
 
 fn place_of(tid: pg_sys::ItemPointerData) -> Place {
     let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
-    Place { block, offset: tid.ip_posid, generation: generation() }
+    Place { block, offset: tid.ip_posid, buffer: 0, generation: generation() }
 }
 
 unsafe fn begin_scan(heap: pg_sys::Relation, index: pg_sys::Relation) -> pg_sys::IndexScanDesc {
