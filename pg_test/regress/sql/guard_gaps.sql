@@ -55,6 +55,6 @@ ALTER SUBSCRIPTION regress_lease SET (slot_name = NONE);
 DROP SUBSCRIPTION regress_lease;
 -- the extension's own tables
 SELECT lease_guard('lease.lease', 'l');
-SELECT relation, lease, mode, enabled FROM lease.guards ORDER BY relation;
+SELECT relation, lease, mode, enabled FROM lease.guards ORDER BY relation, enabled COLLATE "C";
 DROP TABLE IF EXISTS two_parents, shared, child, heir, guarded, mother, father, tree, parent, weaker,
     off, by_hand, by_when, root CASCADE;
