@@ -2,9 +2,9 @@
  * first statement is still true when it commits, and no lower token commits after a higher one.
  *
  * Several holders, one of them with two sessions. Each begins a transaction with a guarded
- * statement that reads the data, then writes it, and commits or rolls back. A token above the stored
- * one is raised at the statement, under a lock on the stored one that is held to the end; an equal one is
- * checked at the commit under a shared lock on it; a lower one is refused.
+ * statement that reads the data, then writes it, and commits or rolls back. A token above the
+ * stored one is raised at the statement, under a lock on the stored one that is held to the end; an
+ * equal one is checked at the commit under a shared lock on it; a lower one is refused.
  *
  * mutant RAISED_AT_COMMIT: the lock is taken and the token raised at the commit
  * mutant NO_SECOND_LOOK: the stored token is not read again under the lock
