@@ -12,12 +12,13 @@ pub const FAR: &str = "job/far";
 pub const FAR_TOKEN: i64 = 17;
 
 /// What differs from PostgreSQL's defaults and from the rig's. The report shows them all.
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 11] = [
     "fsync = on",
     "listen_addresses = ''",
     "shared_buffers = 512MB",
     "max_wal_size = 16GB",
     "min_wal_size = 2GB",
+    "wal_keep_size = 1GB",
     "checkpoint_timeout = 1h",
     "autovacuum = off",
     "jit = off",
