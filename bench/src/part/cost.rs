@@ -75,10 +75,10 @@ fn left_behind(bed: &Bed, work: Work, clients: u32, section: &mut Section) -> Re
 }
 
 fn one(bed: &Bed, way: Way, work: Work, clients: u32) -> Result<PerTransaction> {
-    let each = bed.scale.transactions(8_000 / clients);
+    let each = bed.scale.transactions(4_000 / clients);
     let cell = way.cell(bed, work, clients, Length::Transactions(each))?;
     let before = Moment::now(bed)?;
-    cell.setting("synchronous_commit", "on").run(bed)?;
+    cell.setting("synchronous_commit", "off").run(bed)?;
     before.until(&Moment::now(bed)?, bed, each * clients)
 }
 
