@@ -1,9 +1,11 @@
 //! lease_guard and lease_unguard, and the cover of tables that join a guarded tree later.
 
-use crate::lease::check_writable;
+use crate::lease::{check_writable, grant};
 use crate::pg::answer::Guarded;
 use crate::pg::call::Args;
 use crate::pg::ddl::{self, Fires, Guard};
+use crate::pg::key::key;
+use crate::pg::locks::{self, Class, Tag};
 use crate::rules::fence::Mode;
 use crate::rules::refusal::{self, Refusal, Result};
 use crate::rules::{hash, name};
@@ -18,11 +20,13 @@ pub fn guard(args: &Args) -> Result<Vec<Guarded>> {
     check_writable("lease_guard")?;
     check_owned(relation)?;
     ddl::lock_table(relation, false);
-    let tree = ddl::tree(relation, Some(false));
+    let tree = ddl::tree(relation, false);
     for member in &tree {
         check_owned(*member)?;
         ddl::check_guardable(*member)?;
     }
+    let key = key(lease);
+    grant::lock_or_busy(&key, Tag::of_name(Class::Guards, key.hash), locks::INTENT)?;
     let wanted = Wanted { lease, mode: mode.name(), fires };
     refuse_open_parents(&tree, lease)?;
     tree.iter().map(|member| wanted.on(*member)).collect()
@@ -117,7 +121,7 @@ pub fn unguard(args: &Args) -> Result<i64> {
     }
     refuse_hole(relation, &here)?;
     let mut dropped = 0;
-    let tree = ddl::tree(relation, Some(true));
+    let tree = ddl::tree(relation, true);
     tree.iter().try_for_each(|member| check_owned(*member))?;
     for member in tree {
         for guard in wanted_guards(member, lease) {
@@ -153,11 +157,14 @@ fn refuse_hole(relation: u32, guards: &[Guard]) -> Result<()> {
 
 /// lease.cover: called for each table that a command has created or changed.
 pub fn cover(args: &Args) -> Result<()> {
-    let relation = args.oid(0, "relation")?;
-    for member in ddl::tree(relation, None) {
-        cover_one(member)?;
-    }
-    Ok(())
+    cover_down(args.oid(0, "relation")?)
+}
+
+/// Covers the table, then what is below it. A table that gets a guard is locked by that, so that its
+/// children, listed after, are all that there will be without one.
+fn cover_down(relation: u32) -> Result<()> {
+    cover_one(relation)?;
+    ddl::children(relation).into_iter().try_for_each(cover_down)
 }
 
 /// Gives a table the guards of its parents, and refuses one of its own that its parents lack. What an

@@ -46,8 +46,8 @@ pub fn check(key: &Rc<Key>, token: i64, mode: Mode) -> Result<()> {
         Rule::Newest => newest::obey(key, token)?,
         Rule::Current | Rule::Live => confirm(key, token, rule == Rule::Live, false)?,
     }
-    if identity::keeps_snapshot() && transaction::was_granted_here(key, token) {
-        return Err(refusal::granted_in_this_snapshot(&key.name, token));
+    if identity::keeps_snapshot() {
+        refuse_old_snapshot(key, token, rule)?;
     }
     show_presence(key, token, rule);
     transaction::answer_for(key, token, rule);
@@ -55,6 +55,18 @@ pub fn check(key: &Rc<Key>, token: i64, mode: Mode) -> Result<()> {
         commit::decide_last()?;
     }
     Ok(())
+}
+
+/// A snapshot from before the grant may miss what the predecessor wrote last.
+fn refuse_old_snapshot(key: &Key, token: i64, rule: Rule) -> Result<()> {
+    if transaction::was_granted_here(key, token) {
+        return Err(refusal::granted_in_this_snapshot(&key.name, token));
+    }
+    let seen = match rule {
+        Rule::Newest => rows::newest_in_snapshot(key),
+        Rule::Current | Rule::Live => rows::token_in_snapshot(key),
+    };
+    if seen == Some(token) { Ok(()) } else { Err(refusal::snapshot_too_old(&key.name, token)) }
 }
 
 /// More presence locks than this would crowd the server's lock table.

@@ -7,7 +7,7 @@ use super::{
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
 use crate::pg::key::Key;
-use crate::pg::locks::{self, Tag};
+use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, identity};
 use crate::rules::lease::{self, Acquire, KeepToken};
@@ -77,7 +77,7 @@ fn acquire_one(key: &Rc<Key>, wish: &Wish) -> Result<Answer> {
 /// A name without a row: the name is locked first, so that two first acquires do not wait for each
 /// other's invisible row. None when somebody else has made the row meanwhile.
 fn acquire_new(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
-    if !locks::lock_within(Tag::name(key.hash), locks::CHANGE, wish.wait_ms) {
+    if !locks::lock_within(Tag::of_name(Class::Name, key.hash), locks::CHANGE, wish.wait_ms) {
         return Ok(Some(has_it_not(key, Status::Busy, None, clock::now())));
     }
     if rows::lease(key).is_some() {
@@ -88,7 +88,8 @@ fn acquire_new(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
 
 /// Everything is decided again on the locked row, with the time read after that.
 fn acquire_existing(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
-    let mut row = match rows::lock_lease(key, wish.wait_ms, |_| true) {
+    let wanted = |row: &LeaseRow| wish.decide(Some(row), clock::now()) != Acquire::Held;
+    let mut row = match rows::lock_lease(key, wish.wait_ms, wanted) {
         Locked::Missing | Locked::Unwanted(_) => return Ok(None),
         Locked::Busy(_) => {
             let seen = rows::lease(key);

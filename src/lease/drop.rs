@@ -4,8 +4,10 @@ use super::{check_writable, grant, lease_argument, wait_ms};
 use crate::fence::transaction;
 use crate::pg::call::Args;
 use crate::pg::key::key;
+use crate::pg::locks::{Class, Tag};
 use crate::pg::rows::{self, Locked};
-use crate::pg::{clock, ddl, identity, locks, spi};
+use crate::pg::{clock, ddl, identity, locks};
+use crate::rules::fence::Mode;
 use crate::rules::lease::State;
 use crate::rules::refusal::{self, Result};
 
@@ -26,6 +28,9 @@ pub fn drop_lease(args: &Args) -> Result<()> {
         let owner = row.owner.as_deref().unwrap_or_default();
         return Err(refusal::not_idle(&key.name, owner, &clock::shown(row.expires_at)));
     }
+    // a guard that is being made is waited for, and then seen
+    let guards = Tag::of_name(Class::Guards, key.hash);
+    grant::lock_or_busy(&key, guards, locks::EVERYTHING)?;
     if let Some(table) = guarded_table(&key.name) {
         return Err(refusal::guards_tables(&key.name, &table));
     }
@@ -36,17 +41,20 @@ pub fn drop_lease(args: &Args) -> Result<()> {
 
 /// A table that this lease guards, if any. Guards in mode newest need no lease here.
 fn guarded_table(lease: &str) -> Option<String> {
-    spi::text(
-        "SELECT g.relation::pg_catalog.text FROM lease.guards g \
-         WHERE g.lease OPERATOR(pg_catalog.=) $1 AND g.mode OPERATOR(pg_catalog.<>) 'newest' \
-         LIMIT 1",
-        &[lease.into()],
-    )
+    let guards = |table: &u32| {
+        ddl::guards(*table).iter().any(|g| g.lease == lease && g.mode != Mode::Newest.name())
+    };
+    ddl::guarded_tables().into_iter().find(guards).map(ddl::name)
 }
 
+/// Ends all leases, as if each had been released.
 pub fn void_all(_: &Args) -> Result<i64> {
     check_writable("lease_void_all")?;
-    let ended = ddl::release_all_leases();
+    let wait = wait_ms();
+    if !rows::lock_all_leases(wait) {
+        return Err(refusal::guarded_work_open(wait.unsigned_abs().into()));
+    }
+    let ended = rows::release_all(clock::now());
     transaction::changed(&key("all"));
     Ok(ended)
 }

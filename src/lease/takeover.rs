@@ -3,7 +3,7 @@
 use super::{check_writable, grant, lease_argument, owner_argument, wait_ms};
 use crate::pg::answer::Answer;
 use crate::pg::call::Args;
-use crate::pg::locks::{self, Tag};
+use crate::pg::locks::{self, Class, Tag};
 use crate::pg::report;
 use crate::pg::rows::{self, Locked};
 use crate::rules::refusal::{self, Result};
@@ -18,7 +18,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
     let busy = |who: String| refusal::busy(&key.name, &who, wait.unsigned_abs().into());
     loop {
         if rows::lease(&key).is_none() {
-            let tag = Tag::name(key.hash);
+            let tag = Tag::of_name(Class::Name, key.hash);
             if !locks::lock_within(tag, locks::CHANGE, wait) {
                 return Err(busy(locks::holders(tag)));
             }

@@ -82,7 +82,10 @@ unsafe extern "C-unwind" {
 /// Catalogs that pgrx does not bind.
 const PG_INHERITS: u32 = 2611;
 const PG_INHERITS_BY_CHILD: u32 = 2680;
+const PG_INHERITS_BY_PARENT: u32 = 2187;
 const PG_SUBSCRIPTION_REL: u32 = 6102;
+const PG_TRIGGER: u32 = 2620;
+const PG_TRIGGER_FUNCTION: i16 = 5;
 
 /// The first columns of pg_inherits.
 #[repr(C)]
@@ -91,14 +94,10 @@ struct Inherits {
     parent: pg_sys::Oid,
 }
 
-/// The table and everything below it, parents before children. With `lock`, each is locked as
-/// `lock_table` does before its own children are listed.
-pub fn tree(relation: u32, lock: Option<bool>) -> Vec<u32> {
-    let mode = match lock {
-        None => pg_sys::NoLock,
-        Some(false) => pg_sys::ShareRowExclusiveLock,
-        Some(true) => pg_sys::AccessExclusiveLock,
-    };
+/// The table and everything below it, parents before children. Each is locked as `lock_table` does
+/// before its own children are listed.
+pub fn tree(relation: u32, exclusive: bool) -> Vec<u32> {
+    let mode = if exclusive { pg_sys::AccessExclusiveLock } else { pg_sys::ShareRowExclusiveLock };
     // SAFETY: returns a list of OIDs in the current memory context.
     unsafe {
         let root = pg_sys::Oid::from(relation);
@@ -115,6 +114,18 @@ pub fn parents(relation: u32) -> Vec<u32> {
     unsafe {
         scan_by_oid(PG_INHERITS, Some(PG_INHERITS_BY_CHILD), 1, relation, |tuple| {
             found.push((*struct_of::<Inherits>(tuple)).parent.to_u32());
+        });
+    }
+    found
+}
+
+/// The direct children of a table.
+pub fn children(relation: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    // SAFETY: as in parents, by parent, which is column 2.
+    unsafe {
+        scan_by_oid(PG_INHERITS, Some(PG_INHERITS_BY_PARENT), 2, relation, |tuple| {
+            found.push((*struct_of::<Inherits>(tuple)).child.to_u32());
         });
     }
     found
@@ -313,6 +324,21 @@ unsafe fn guard(trigger: &pg_sys::Trigger) -> Guard {
     }
 }
 
+/// The tables that have a guard.
+pub fn guarded_tables() -> Vec<u32> {
+    let mut found = Vec::new();
+    let function = objects().guard_writes.to_u32();
+    // SAFETY: as in parents; the fifth column of pg_trigger is the function.
+    unsafe {
+        scan_by_oid(PG_TRIGGER, None, PG_TRIGGER_FUNCTION, function, |tuple| {
+            found.push((*struct_of::<pg_sys::FormData_pg_trigger>(tuple)).tgrelid.to_u32());
+        });
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// Creates the trigger of a guard: before every statement that writes the table. Nobody but the
 /// extension's owner may use its function, so it is created with the owner's rights; the caller has
 /// made sure that the table is the user's.
@@ -371,19 +397,4 @@ pub fn drop_guard(guard: &Guard) {
         pg_sys::performDeletion(&object, pg_sys::DropBehavior::DROP_RESTRICT, 0);
         pg_sys::CommandCounterIncrement();
     }
-}
-
-/// Ends all leases, as if each had been released. Locks out every guarded transaction meanwhile:
-/// each holds ACCESS SHARE on the table from its first guarded statement on.
-pub fn release_all_leases() -> i64 {
-    // SAFETY: locks our own table by OID.
-    unsafe {
-        let exclusive = pg_sys::AccessExclusiveLock as i32;
-        pg_sys::LockRelationOid(objects().lease, exclusive);
-    }
-    super::spi::write(
-        "UPDATE lease.lease SET owner = NULL, expires_at = '-infinity', \
-             since = pg_catalog.clock_timestamp() \
-         WHERE owner IS NOT NULL RETURNING 1",
-    )
 }

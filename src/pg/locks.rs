@@ -20,6 +20,8 @@ pub enum Class {
     Mint = 0x4c04,
     /// All leases at once, for a transaction that wrote under many.
     All = 0x4c05,
+    /// The guards of a lease, while one is made or the lease is dropped.
+    Guards = 0x4c06,
 }
 
 /// A lock: a class and 64 bits that tell its members apart.
@@ -38,8 +40,9 @@ impl Tag {
         Self { class, high, low: token as u32 }
     }
 
-    pub fn name(name_hash: u64) -> Self {
-        Self { class: Class::Name, high: (name_hash >> 32) as u32, low: name_hash as u32 }
+    /// A lock of a name, whatever its token.
+    pub fn of_name(class: Class, name_hash: u64) -> Self {
+        Self { class, high: (name_hash >> 32) as u32, low: name_hash as u32 }
     }
 
     pub fn single(class: Class) -> Self {
@@ -63,9 +66,10 @@ impl Tag {
 pub const PRESENCE: i32 = pg_sys::AccessShareLock as i32;
 /// A commit under a token.
 pub const COMMIT: i32 = pg_sys::RowShareLock as i32;
-/// A taker's share of `Class::All`: conflicts with `EVERYTHING`, not with itself.
+/// A taker's share of `Class::All`, a guard's of `Class::Guards`: conflicts with `EVERYTHING`, not with
+/// itself.
 pub const INTENT: i32 = pg_sys::RowExclusiveLock as i32;
-/// A commit under more leases than are locked one by one.
+/// A commit under more leases than are locked one by one; a drop, as for guards.
 pub const EVERYTHING: i32 = pg_sys::ShareLock as i32;
 /// Ending or raising a token.
 pub const CHANGE: i32 = pg_sys::ExclusiveLock as i32;

@@ -23,6 +23,11 @@ unsafe extern "C-unwind" {
     pub fn LockBuffer(buffer: pg_sys::Buffer, mode: i32);
     pub fn ReleaseBuffer(buffer: pg_sys::Buffer);
     pub fn UnlockReleaseBuffer(buffer: pg_sys::Buffer);
+    pub fn HeapTupleSatisfiesVisibility(
+        tuple: pg_sys::HeapTuple,
+        snapshot: pg_sys::Snapshot,
+        buffer: pg_sys::Buffer,
+    ) -> bool;
     pub fn heap_hot_search_buffer(
         tid: pg_sys::ItemPointer,
         relation: pg_sys::Relation,

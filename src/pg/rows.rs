@@ -9,7 +9,7 @@ use super::key::{Key, Place};
 use super::raw;
 use crate::rules::fence::Fence;
 use crate::rules::lease::{self, Lease};
-use crate::rules::time::Micros;
+use crate::rules::time::{self, Micros};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use std::cell::Cell;
@@ -218,6 +218,12 @@ impl Open {
     }
 
     fn find_by_index<R>(&self, key: &Key, f: impl Fn(&Tuple) -> R) -> Option<R> {
+        self.by_index(key, |place| self.at_place(place, key, &f))
+    }
+
+    /// Tries each place that the index names, until `look` finds something. `look` also says whether
+    /// all that it met is dead to everybody.
+    fn by_index<R>(&self, key: &Key, look: impl Fn(Place) -> (Option<R>, bool)) -> Option<R> {
         // SAFETY: an index scan over our own table, ended below; if something raises in between, the
         // resource owner lets go of what it holds.
         unsafe {
@@ -240,7 +246,7 @@ impl Open {
                     break;
                 }
                 let place = place_of(*tid);
-                let (value, all_dead) = self.at_place(place, key, &f);
+                let (value, all_dead) = look(place);
                 (*scan).kill_prior_tuple = all_dead;
                 found = value;
             }
@@ -253,13 +259,7 @@ impl Open {
     /// Follows the chain of heap-only versions that begins at `place`. Also says whether all of them
     /// are dead to everybody, so that the index may forget them.
     fn at_place<R>(&self, place: Place, key: &Key, f: impl Fn(&Tuple) -> R) -> (Option<R>, bool) {
-        let mut tid = pg_sys::ItemPointerData {
-            ip_blkid: pg_sys::BlockIdData {
-                bi_hi: (place.block >> 16) as u16,
-                bi_lo: place.block as u16,
-            },
-            ip_posid: place.offset,
-        };
+        let mut tid = tid_of(place);
         // SAFETY: the table is open and locked, and never shrinks while it is (vacuum_truncate is
         // off), so the block exists; the page is pinned and locked while the tuple is lent. Inside
         // the guard nothing needs cleaning up by Rust.
@@ -291,6 +291,12 @@ impl Open {
             (value, all_dead)
         }
     }
+}
+
+fn tid_of(place: Place) -> pg_sys::ItemPointerData {
+    let (bi_hi, bi_lo) = ((place.block >> 16) as u16, place.block as u16);
+    let ip_blkid = pg_sys::BlockIdData { bi_hi, bi_lo };
+    pg_sys::ItemPointerData { ip_blkid, ip_posid: place.offset }
 }
 
 fn place_of(tid: pg_sys::ItemPointerData) -> Place {
@@ -339,6 +345,20 @@ pub fn lease_fence(key: &Key, home: i64, again: bool) -> Option<Fence> {
     })
 }
 
+/// The token that this transaction's snapshot shows, for transactions that keep one.
+pub fn token_in_snapshot(key: &Key) -> Option<i64> {
+    with_table(Which::Lease, pg_sys::AccessShareLock, |table| {
+        table.find_in_snapshot(key, |tuple| tuple.columns::<LeaseColumns>().token)
+    })
+}
+
+/// The same of the newest token obeyed.
+pub fn newest_in_snapshot(key: &Key) -> Option<i64> {
+    with_table(Which::Fence, pg_sys::AccessShareLock, |table| {
+        table.find_in_snapshot(key, |tuple| tuple.columns::<FenceColumns>().token)
+    })
+}
+
 pub fn lease(key: &Key) -> Option<LeaseRow> {
     with_table(Which::Lease, pg_sys::AccessShareLock, |table| {
         table.find(key, |tuple| tuple.lease_row())
@@ -349,22 +369,35 @@ pub fn lease(key: &Key) -> Option<LeaseRow> {
 pub fn highest_token() -> i64 {
     with_table(Which::Lease, pg_sys::AccessShareLock, |table| {
         let mut highest = 0;
-        // SAFETY: a scan of our own table; each tuple is valid until the next is asked for.
-        unsafe {
-            let snapshot = addr_of_mut!(pg_sys::SnapshotSelfData);
-            let none = pg_sys::InvalidOid;
-            let scan =
-                pg_sys::systable_beginscan(table.relation, none, false, snapshot, 0, null_mut());
-            loop {
-                let tuple = pg_sys::systable_getnext(scan);
-                if tuple.is_null() {
-                    break;
-                }
-                highest = highest.max(Tuple(&*tuple).columns::<LeaseColumns>().token);
-            }
-            pg_sys::systable_endscan(scan);
-        }
+        table.scan(|tuple| highest = highest.max(tuple.columns::<LeaseColumns>().token));
         highest
+    })
+}
+
+/// Locks everybody out of lease.lease until the end of the transaction: other calls, and every
+/// transaction that has run a guarded statement. False if that took longer than `wait_ms`.
+pub fn lock_all_leases(wait_ms: i32) -> bool {
+    let (table, mode) = (objects().lease, pg_sys::AccessExclusiveLock as i32);
+    // SAFETY: locks our own table by OID.
+    super::subxact::within(wait_ms, || unsafe { pg_sys::LockRelationOid(table, mode) }).is_some()
+}
+
+/// Releases each lease that has an owner, and says how many. The caller has locked all of them.
+pub fn release_all(now: Micros) -> i64 {
+    with_table(Which::Lease, pg_sys::NoLock, |table| {
+        let mut released = 0;
+        // a new version, which the scan may meet, has no owner
+        table.scan(|tuple| {
+            let mut row = tuple.lease_row();
+            if row.owner.is_some() {
+                let name = String::from_utf8_lossy(tuple.name(LEASE_FIXED));
+                let key = super::key::key(&name);
+                (row.owner, row.expires_at, row.since) = (None, time::MINUS_INFINITY, now);
+                table.update(&key, row.tid, &mut lease_values(&key, &row));
+                released += 1;
+            }
+        });
+        released
     })
 }
 
@@ -411,35 +444,95 @@ enum Lock {
 }
 
 impl Open {
+    /// Lends each row to `f`.
+    fn scan(&self, mut f: impl FnMut(&Tuple)) {
+        // SAFETY: a scan of our own table; each tuple is valid until the next is asked for.
+        unsafe {
+            let snapshot = addr_of_mut!(pg_sys::SnapshotSelfData);
+            let none = pg_sys::InvalidOid;
+            let scan =
+                pg_sys::systable_beginscan(self.relation, none, false, snapshot, 0, null_mut());
+            loop {
+                let tuple = pg_sys::systable_getnext(scan);
+                if tuple.is_null() {
+                    break;
+                }
+                f(&Tuple(&*tuple));
+            }
+            pg_sys::systable_endscan(scan);
+        }
+    }
+
+    /// What the transaction's own snapshot shows of the row. Tests each version itself, as an
+    /// ordinary read would leave predicate locks behind under SERIALIZABLE.
+    fn find_in_snapshot<R>(&self, key: &Key, f: impl Fn(&Tuple) -> R) -> Option<R> {
+        self.by_index(key, |place| {
+            let mut tid = tid_of(place);
+            // SAFETY: as in at_place.
+            unsafe {
+                let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
+                let snapshot = pg_sys::GetTransactionSnapshot();
+                let seen = pg_guard_ffi_boundary(|| {
+                    let any = addr_of_mut!(pg_sys::SnapshotAnyData);
+                    let buffer = raw::pin(self.relation, place.block, 0);
+                    raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+                    let mut first = true;
+                    let (relation, dead) = (self.relation, null_mut());
+                    while raw::heap_hot_search_buffer(
+                        &mut tid, relation, buffer, any, &mut tuple, dead, first,
+                    ) {
+                        first = false;
+                        if raw::HeapTupleSatisfiesVisibility(&mut tuple, snapshot, buffer) {
+                            return (buffer, true);
+                        }
+                    }
+                    (buffer, false)
+                });
+                let (buffer, visible) = seen;
+                let tuple = Tuple(&tuple);
+                let ours = visible && tuple.name(self.fixed()) == key.name.as_bytes();
+                let value = ours.then(|| f(&tuple));
+                raw::UnlockReleaseBuffer(buffer);
+                (value, false)
+            }
+        })
+    }
+
     fn lock_wanted(&self, key: &Key, wait_ms: i32, wanted: impl Fn(&LeaseRow) -> bool) -> Locked {
         loop {
             let attempt = match self.find(key, |tuple| tuple.lease_row()) {
                 None => Some(Locked::Missing),
                 Some(row) if !wanted(&row) => Some(Locked::Unwanted(row)),
-                Some(row) => self.lock_within(row.tid, wait_ms),
+                Some(row) => self.lock_within(row.tid, wait_ms, &wanted),
             };
             match attempt {
-                Some(Locked::Row(row)) if !wanted(&row) => return Locked::Unwanted(row),
                 Some(result) => return result,
                 None => super::xact::check_for_interrupts(),
             }
         }
     }
 
-    /// None where another version of the row is the newest now.
-    fn lock_within(&self, tid: pg_sys::ItemPointerData, wait_ms: i32) -> Option<Locked> {
-        match self.lock(tid, pg_sys::LockWaitPolicy::LockWaitSkip) {
-            Lock::Gone => None,
-            Lock::Row(row) => Some(Locked::Row(row)),
-            Lock::WouldBlock(xid) if wait_ms == 0 => Some(Locked::Busy(xid)),
-            Lock::WouldBlock(xid) => {
-                let wait = pg_sys::LockWaitPolicy::LockWaitBlock;
-                match super::subxact::within(wait_ms, || self.lock(tid, wait)) {
-                    None => Some(Locked::Busy(xid)),
-                    Some(Lock::Row(row)) => Some(Locked::Row(row)),
-                    Some(_) => None,
-                }
-            }
+    /// None where another version of the row is the newest now. A row that is no longer wanted after
+    /// a wait is let go.
+    fn lock_within(
+        &self,
+        tid: pg_sys::ItemPointerData,
+        wait_ms: i32,
+        wanted: impl Fn(&LeaseRow) -> bool,
+    ) -> Option<Locked> {
+        let xid = match self.lock(tid, pg_sys::LockWaitPolicy::LockWaitSkip) {
+            Lock::Gone => return None,
+            Lock::Row(row) => return Some(Locked::Row(row)),
+            Lock::WouldBlock(xid) if wait_ms == 0 => return Some(Locked::Busy(xid)),
+            Lock::WouldBlock(xid) => xid,
+        };
+        let wait = pg_sys::LockWaitPolicy::LockWaitBlock;
+        let keep = |lock: &Lock| matches!(lock, Lock::Row(row) if wanted(row));
+        match super::subxact::within_if(wait_ms, || self.lock(tid, wait), keep) {
+            None => Some(Locked::Busy(xid)),
+            Some(Lock::Row(row)) if wanted(&row) => Some(Locked::Row(row)),
+            Some(Lock::Row(row)) => Some(Locked::Unwanted(row)),
+            Some(_) => None,
         }
     }
 

@@ -6,6 +6,15 @@ use pgrx::{PgSqlErrorCode, PgTryBuilder, pg_sys};
 /// Runs `f` in a subtransaction with this lock_timeout (0: none). None when the timeout ran out:
 /// everything that `f` did is undone. Other errors go on.
 pub fn within<R>(lock_timeout_ms: i32, f: impl FnOnce() -> R) -> Option<R> {
+    within_if(lock_timeout_ms, f, |_| true)
+}
+
+/// The same, but what `f` did is kept only if its result is worth keeping.
+pub fn within_if<R>(
+    lock_timeout_ms: i32,
+    f: impl FnOnce() -> R,
+    keep: impl Fn(&R) -> bool,
+) -> Option<R> {
     // SAFETY: the subtransaction begun here is released or rolled back below, on every way out; the
     // memory context and resource owner are put back as plpgsql does it.
     unsafe {
@@ -25,8 +34,12 @@ pub fn within<R>(lock_timeout_ms: i32, f: impl FnOnce() -> R) -> Option<R> {
         let run = std::panic::AssertUnwindSafe(|| {
             let value =
                 super::settings::with_lock_timeout(lock_timeout_ms, || f.take().map(|f| f()));
-            pg_sys::ReleaseCurrentSubTransaction();
-            back();
+            if value.as_ref().is_some_and(&keep) {
+                pg_sys::ReleaseCurrentSubTransaction();
+                back();
+            } else {
+                undo();
+            }
             value
         });
         PgTryBuilder::new(run)

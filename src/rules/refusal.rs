@@ -184,6 +184,12 @@ pub fn busy(lease: &str, who: &str, waited_ms: u64) -> Refusal {
         .hint("Try again, or raise lock_timeout.")
 }
 
+pub fn guarded_work_open(waited_ms: u64) -> Refusal {
+    Refusal::new(Code::Busy, "leases are in use")
+        .detail(format!("Waited {waited_ms} ms for open transactions that use leases."))
+        .hint("End the workers' transactions, or raise lock_timeout, and try again.")
+}
+
 pub fn not_idle(lease: &str, owner: &str, expires_at: &str) -> Refusal {
     Refusal::new(Code::Busy, format!("lease \"{lease}\" is held"))
         .detail(format!("It is held by \"{owner}\" until {expires_at}."))
@@ -267,6 +273,18 @@ pub fn granted_in_this_snapshot(lease: &str, token: i64) -> Refusal {
          predecessor's last write.",
     )
     .hint("Commit first, then write under the token in the next transaction.")
+}
+
+pub fn snapshot_too_old(lease: &str, token: i64) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("token {token} of lease \"{lease}\" is newer than this transaction's snapshot"),
+    )
+    .detail(
+        "The transaction is REPEATABLE READ or SERIALIZABLE and began before the grant, so it may \
+         miss the predecessor's last write.",
+    )
+    .hint("Roll back, and do the work in a new transaction.")
 }
 
 pub fn below_newest(lease: &str, token: i64, newest: i64) -> Refusal {
