@@ -46,7 +46,9 @@ fn fill(bed: &Bed, database: &str, count: u32) -> Result<()> {
     for table in ["lease.lease", "plain_lease"] {
         bed.server.execute(database, &format!("VACUUM ANALYZE {table}"))?;
     }
-    bed.server.execute(database, "CHECKPOINT")
+    // no checkpoint: the first change of each page after one writes the whole page to the WAL, which
+    // a million leases that are renewed once would pay each, and leases in use do not
+    Ok(())
 }
 
 /// A statement that finds no row is fast, and worth nothing.
@@ -133,11 +135,9 @@ fn alone(bed: &Bed, section: &mut Section) -> Result<()> {
     });
     let plot = bars(title, "speed, plain SQL = 1", &drawn.collect::<Vec<Bar>>());
     section.plot("lease-alone", title, &plot)?;
-    for (op, bound) in [(op::RENEW, 0.9), (op::REFUSED, 0.85)] {
-        if let Some((_, pair)) = pairs.iter().find(|(other, _)| *other == op) {
-            let what = format!("{}, 1 client / {}", op.title, op.plain_title);
-            section.target(Target::new(what, Want::AtLeast(bound), pair.speed()));
-        }
+    if let Some((op, pair)) = pairs.iter().find(|(op, _)| *op == op::RENEW) {
+        let what = format!("{}, 1 client / {}", op.title, op.plain_title);
+        section.target(Target::new(what, Want::AtLeast(0.9), pair.speed()));
     }
     Ok(())
 }
@@ -158,19 +158,25 @@ fn batch(bed: &Bed, section: &mut Section) -> Result<()> {
     Ok(())
 }
 
-/// Sixteen clients, in rounds.
+/// In rounds: sixteen clients, and one where a call is too short for pgbench's latencies, which are
+/// rounded to microseconds.
 fn together(bed: &Bed, section: &mut Section) -> Result<()> {
-    const CLIENTS: u32 = 16;
-    section.heading(&format!("Beside plain SQL, {}", of_clients(CLIENTS)));
+    section.heading("Beside plain SQL, in rounds");
     let mut rows = Vec::new();
-    for op in [op::RENEW, op::ACQUIRE, op::REFUSED] {
-        let rounds = rates(bed, op, CLIENTS, &[(false, FEW), (true, FEW)])?;
+    for (op, clients, bound) in [
+        (op::REFUSED, 1, Some(0.85)),
+        (op::REFUSED, 16, Some(0.85)),
+        (op::RENEW, 16, Some(0.9)),
+        (op::ACQUIRE, 16, None),
+    ] {
+        let rounds = rates(bed, op, clients, &[(false, FEW), (true, FEW)])?;
         let ratio = rounds.ratio(1, 0);
+        let title = format!("{}, {}", op.title, of_clients(clients));
         let (mine, theirs) = (number(rounds.median(1)), number(rounds.median(0)));
-        rows.push(vec![op.title.into(), mine, op.plain_title.into(), theirs, shown(&ratio)]);
-        if op == op::RENEW {
-            let what = format!("{}, {} / {}", op.title, of_clients(CLIENTS), op.plain_title);
-            section.target(Target::new(what, Want::AtLeast(0.9), ratio));
+        rows.push(vec![title.clone(), mine, op.plain_title.into(), theirs, shown(&ratio)]);
+        if let Some(bound) = bound {
+            let what = format!("{title} / {}", op.plain_title);
+            section.target(Target::new(what, Want::AtLeast(bound), ratio));
         }
     }
     let heads = ["pg_lease", "calls/s", "plain SQL", "calls/s", "ratio"];
