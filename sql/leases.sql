@@ -80,5 +80,6 @@ CREATE FUNCTION lease_void_all() RETURNS bigint
 REVOKE ALL ON FUNCTION lease_void_all() FROM PUBLIC;
 COMMENT ON FUNCTION lease_void_all() IS
     'Ends all leases, as if each had been released, and returns how many: for the operator, after a '
-    'point-in-time recovery or a restore into the same database. Waits for open guarded transactions '
-    '(lock_timeout bounds that). Raises 25006 on a standby or in a read-only transaction.';
+    'point-in-time recovery or a restore into the same database. Raises 55P03 when open transactions '
+    'that use leases do not end within lock_timeout (5 s where that is 0), 25006 on a standby or in a '
+    'read-only transaction.';
