@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 pub const WRITERS: usize = 16;
 /// How long one renewal or takeover may wait before it is given up.
 pub const CAP: Duration = Duration::from_secs(2);
-/// Between one renewal or takeover and the next.
-const PAUSE: Duration = Duration::from_millis(4);
+/// How long a refused writer waits for news of a new token before it tries again.
+const NEWS: Duration = Duration::from_millis(20);
 
 /// What keeps stale writers out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,16 @@ struct Shared {
     stop: AtomicBool,
     written: AtomicU64,
     refused: AtomicU64,
+}
+
+impl Shared {
+    /// Whoever is refused has lost the lease: the next holder's writers take its place.
+    fn wait_for_news(&self, old: i64) {
+        let end = Instant::now() + NEWS;
+        while self.token.load(Ordering::Relaxed) == old && Instant::now() < end {
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
 }
 
 impl Guard {
@@ -130,6 +140,14 @@ impl Act {
         match self {
             Self::Renew => "a renewal",
             Self::TakeOver => "a takeover",
+        }
+    }
+
+    /// Between one and the next. Takeovers leave the writers time to write in between.
+    fn pause(self) -> Duration {
+        match self {
+            Self::Renew => Duration::from_millis(4),
+            Self::TakeOver => Duration::from_millis(25),
         }
     }
 
@@ -218,12 +236,12 @@ impl Setup {
         let mut writer = Writer::connect(bed, self.guard)?;
         while !shared.stop.load(Ordering::Relaxed) {
             let token = shared.token.load(Ordering::Relaxed);
-            let counter = if self.one_transaction(&mut writer, token)? {
-                &shared.written
+            if self.one_transaction(&mut writer, token)? {
+                shared.written.fetch_add(1, Ordering::Relaxed);
             } else {
-                &shared.refused
-            };
-            counter.fetch_add(1, Ordering::Relaxed);
+                shared.refused.fetch_add(1, Ordering::Relaxed);
+                shared.wait_for_news(token);
+            }
         }
         Ok(())
     }
@@ -263,7 +281,7 @@ impl Setup {
             }
             let took = if granted.is_some() { took } else { took.max(CAP) };
             waits.push(took.as_secs_f64() * 1_000.0);
-            thread::sleep(PAUSE);
+            thread::sleep(self.act.pause());
         }
         Ok(waits)
     }
