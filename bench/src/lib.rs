@@ -1,4 +1,4 @@
-//! What pg_lease costs, measured side by side. `make bench` runs it; docs/performance.md explains it.
+//! What pg_lease costs, measured side by side: `make bench`, explained in docs/performance.md.
 //!
 //! | module | what it knows |
 //! |---|---|

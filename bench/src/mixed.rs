@@ -1,5 +1,5 @@
-//! One client whose transactions pick a way at random: whatever the machine does meets all ways alike,
-//! transaction by transaction, so this tells smaller differences than rounds can.
+//! One client whose transactions pick a way at random: whatever the machine does meets all ways
+//! alike, transaction by transaction, so this tells smaller differences than rounds can.
 
 use crate::bed::Bed;
 use crate::estimate::Estimate;

@@ -157,7 +157,8 @@ fn frame(title: &str, unit: &str, wide: f64, height: f64) -> String {
     let wide = wide.max(title.chars().count() as f64 * 9.5 + 32.0);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {wide:.0} {height:.0}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+         viewBox=\"0 0 {wide:.0} {height:.0}\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     let _ = writeln!(
         svg,

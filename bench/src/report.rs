@@ -101,11 +101,11 @@ pub fn write(
 }
 
 const HOW_TO_READ: &str = "\
-Variants take turns on the same server (A B C A B C …), each on a table of its own, all alike. A ratio
-compares two variants of the same round; shown is the median over the rounds, with the interval that
-holds the true median with at least 90 % confidence (the whole spread, with few rounds). A target that
-lies inside that interval is called too noisy to tell. pgbench, with prepared statements, shares the
-machine with the server.
+Variants take turns on the same server (A B C A B C …), each on a table of its own, all alike. A
+ratio compares two variants of the same round; shown is the median over the rounds, with the
+interval that holds the true median with at least 90 % confidence (the whole spread, with few
+rounds). A target that lies inside that interval is called too noisy to tell. pgbench, with prepared
+statements, shares the machine with the server.
 
 ";
 

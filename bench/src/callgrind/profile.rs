@@ -1,4 +1,4 @@
-//! What callgrind writes: for each function its own instructions, and for each call its inclusive ones.
+//! What callgrind writes: each function's own instructions, and each call's inclusive ones.
 
 use anyhow::{Context, Result, ensure};
 use std::collections::HashMap;
@@ -89,8 +89,8 @@ impl Profile {
     }
 }
 
-/// Whether a function is the one that is asked for: by its last name, without Rust's hash, or by all
-/// of a C name.
+/// Whether a function is the one that is asked for: by its last name, without Rust's hash, or by
+/// all of a C name.
 fn is(function: &str, asked: &str) -> bool {
     plain(function) == asked || plain(function).ends_with(&format!("::{asked}"))
 }

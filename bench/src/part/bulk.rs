@@ -37,7 +37,8 @@ const CURRENT: Variant = Variant {
 const STATEMENT: Variant = Variant {
     key: "statement",
     title: "PL/pgSQL statement trigger, FOR SHARE",
-    guard: "CREATE TRIGGER held BEFORE INSERT ON TABLE FOR EACH STATEMENT EXECUTE FUNCTION check_held()",
+    guard: "CREATE TRIGGER held BEFORE INSERT ON TABLE \
+        FOR EACH STATEMENT EXECUTE FUNCTION check_held()",
     hue: Hue::Theirs,
 };
 const ROW: Variant = Variant {

@@ -77,10 +77,10 @@ pub fn run(scale: Scale) -> Result<Section> {
 }
 
 const HOW: &str = "\
-Instructions of one transaction by callgrind, on tables without an index. What the guard adds is given
-twice: as the difference of the totals, guarded less unguarded, and as what is spent inside its own
-functions (the trigger function and the callbacks), which leaves out the executor's trigger call and
-the release of locks but hardly scatters.";
+Instructions of one transaction by callgrind, on tables without an index. What the guard adds is
+given twice: as the difference of the totals, guarded less unguarded, and as what is spent inside
+its own functions (the trigger function and the callbacks), which leaves out the executor's trigger
+call and the release of locks but hardly scatters.";
 
 fn plain() -> Vec<String> {
     vec![insert("plain")]
@@ -134,7 +134,8 @@ fn database(bed: &Bed, name: &str) -> Result<postgres::Client> {
     bed.server.create_extension(name)?;
     let mut client = bed.server.connect(name)?;
     client.execute(
-        "INSERT INTO lease.lease (token, expires_at, since, acquisitions, home, ttl_ms, name, owner) \
+        "INSERT INTO lease.lease \
+         (token, expires_at, since, acquisitions, home, ttl_ms, name, owner) \
          SELECT $1, clock_timestamp() + '1 day', clock_timestamp(), 1, lease.home(), 86400000, $2, \
          'bench'",
         &[&bed.token, &LEASE],

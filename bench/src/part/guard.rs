@@ -20,8 +20,8 @@ struct Group {
     rounds: usize,
 }
 
-/// Every way. The first three are what the targets are about and take part in each round, the others
-/// in as many as are needed.
+/// Every way. The first three are what the targets are about and take part in each round, the
+/// others in as many as are needed.
 const EVERY: [Way; 13] = [
     way::UNGUARDED,
     way::CURRENT,

@@ -46,8 +46,8 @@ fn fill(bed: &Bed, database: &str, count: u32) -> Result<()> {
     for table in ["lease.lease", "plain_lease"] {
         bed.server.execute(database, &format!("VACUUM ANALYZE {table}"))?;
     }
-    // no checkpoint: the first change of each page after one writes the whole page to the WAL, which
-    // a million leases that are renewed once would pay each, and leases in use do not
+    // no checkpoint: the first change of each page after one writes the whole page to the WAL,
+    // which a million leases that are renewed once would pay each, and leases in use do not
     Ok(())
 }
 

@@ -109,8 +109,8 @@ fn hue(guard: Guard) -> Hue {
     }
 }
 
-/// One transaction of the holder's that is open and does nothing: a client that thinks, or is frozen.
-/// The server cannot tell them apart.
+/// One transaction of the holder's that is open and does nothing: a client that thinks, or is
+/// frozen. The server cannot tell them apart.
 fn one_open_transaction(bed: &Bed, section: &mut Section) -> Result<()> {
     section.heading("While one transaction of the holder's is open");
     let mut rows = Vec::new();
