@@ -20,5 +20,6 @@ pub mod sequence;
 pub mod settings;
 pub mod spi;
 pub mod subxact;
+mod table;
 pub mod trigger;
 pub mod xact;

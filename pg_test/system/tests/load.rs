@@ -9,6 +9,7 @@ use rig::Server;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 use system_tests::history::{all_above, all_differ};
 use system_tests::lease::{
     acquire, grant, guarded_table, present, release, renew, state, takeover, write,
@@ -48,8 +49,12 @@ fn a_released_lease_is_never_renewed() -> Result<()> {
     for round in 0..RACES {
         let token = grant(&mut client, "job", "a")?;
         ask.send(token)?;
-        // the two start at every distance from each other that a round trip has room for
-        (0..(round % 50) * 200).for_each(|_| std::hint::spin_loop());
+        // the two start at every distance from each other that a few round trips have room for
+        let start = Instant::now();
+        let distance = Duration::from_micros(round as u64 % 50 * 40);
+        while start.elapsed() < distance {
+            std::hint::spin_loop();
+        }
         assert_eq!(release(&mut client, "job", "a", token)?.status, "released");
         match told.recv()? {
             Ok(_) => renewed += 1,
