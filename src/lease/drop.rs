@@ -1,6 +1,6 @@
 //! lease_drop and lease_void_all.
 
-use super::{check_writable, grant, lease_argument, wait_ms};
+use super::{check_writable, grant, lease_argument, row_busy, wait_ms};
 use crate::fence::transaction;
 use crate::pg::call::Args;
 use crate::pg::key::key;
@@ -19,10 +19,7 @@ pub fn drop_lease(args: &Args) -> Result<()> {
     let row = match rows::lock_lease(&key, wait, |_| true) {
         Locked::Missing | Locked::Unwanted(_) => return Err(refusal::unknown_lease(&key.name)),
         Locked::Row(row) => row,
-        Locked::Busy(xid) => {
-            let who = locks::holder_of_transaction(xid);
-            return Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()));
-        }
+        Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
     };
     if row.as_lease(identity::home()).state(clock::now()) == State::Held {
         let owner = row.owner.as_deref().unwrap_or_default();

@@ -12,9 +12,9 @@ use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
 use crate::pg::key::{Key, key};
 use crate::pg::rows::LeaseRow;
-use crate::pg::{clock, identity, settings};
+use crate::pg::{clock, identity, locks, settings};
 use crate::rules::lease::State;
-use crate::rules::refusal::{self, Result};
+use crate::rules::refusal::{self, Refusal, Result};
 use crate::rules::{name, time::Micros};
 use std::rc::Rc;
 
@@ -86,6 +86,11 @@ fn in_order(
         answers[at] = Some(answer(at)?);
     }
     Ok(answers.into_iter().flatten().collect())
+}
+
+/// Another transaction, with this number, has the lease's row.
+fn row_busy(key: &Key, xid: u32, wait_ms: i32) -> Refusal {
+    refusal::busy(&key.name, &locks::holder_of_transaction(xid), wait_ms.unsigned_abs().into())
 }
 
 /// The answer to a caller that has the lease.

@@ -1,11 +1,11 @@
 //! lease_release.
 
-use super::{check_writable, grant, has_it_not, lease_argument, owner_argument, wait_ms};
+use super::{check_writable, grant, has_it_not, lease_argument, owner_argument, row_busy, wait_ms};
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
 use crate::pg::rows::{self, Locked};
-use crate::pg::{clock, identity, locks};
-use crate::rules::refusal::{self, Result};
+use crate::pg::{clock, identity};
+use crate::rules::refusal::Result;
 use crate::rules::time::MINUS_INFINITY;
 
 pub fn release(args: &Args) -> Result<Answer> {
@@ -22,10 +22,7 @@ pub fn release(args: &Args) -> Result<Answer> {
         Locked::Unwanted(row) => {
             return Ok(has_it_not(&key, Status::NotHeld, Some(&row), clock::now()));
         }
-        Locked::Busy(xid) => {
-            let who = locks::holder_of_transaction(xid);
-            return Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()));
-        }
+        Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
     };
     grant::end_token(&key, &row)?;
     let now = clock::now();

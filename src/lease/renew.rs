@@ -2,13 +2,13 @@
 
 use super::{
     check_writable, fact, has_it, has_it_not, in_order, lease_argument, names_argument,
-    owner_argument, wait_ms,
+    owner_argument, row_busy, wait_ms,
 };
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
 use crate::pg::key::Key;
 use crate::pg::rows::{self, LeaseRow, Locked};
-use crate::pg::{clock, identity, locks};
+use crate::pg::{clock, identity};
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 
@@ -29,10 +29,7 @@ pub fn renew(args: &Args) -> Result<Answer> {
     match renew_one(&key, owner, token, ttl_ms, wait) {
         Renewal::Renewed(answer) => Ok(answer),
         Renewal::Lost(row) => Err(refusal::lost(&key.name, token, &fact(row.as_ref()))),
-        Renewal::Busy(xid) => {
-            let who = locks::holder_of_transaction(xid);
-            Err(refusal::busy(&key.name, &who, wait.unsigned_abs().into()))
-        }
+        Renewal::Busy(xid) => Err(row_busy(&key, xid, wait)),
     }
 }
 

@@ -1,12 +1,12 @@
 //! lease_takeover: for operators, and where the last to say hello wins.
 
-use super::{check_writable, grant, lease_argument, owner_argument, wait_ms};
+use super::{check_writable, grant, lease_argument, owner_argument, row_busy, wait_ms};
 use crate::pg::answer::Answer;
 use crate::pg::call::Args;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::report;
 use crate::pg::rows::{self, Locked};
-use crate::rules::refusal::{self, Result};
+use crate::rules::refusal::Result;
 
 pub fn takeover(args: &Args) -> Result<Answer> {
     let key = lease_argument(args, 0)?;
@@ -15,20 +15,16 @@ pub fn takeover(args: &Args) -> Result<Answer> {
     let reason = args.optional_text(3);
     check_writable("lease_takeover")?;
     let wait = wait_ms();
-    let busy = |who: String| refusal::busy(&key.name, &who, wait.unsigned_abs().into());
     loop {
         if rows::lease(&key).is_none() {
-            let tag = Tag::of_name(Class::Name, key.hash);
-            if !locks::lock_within(tag, locks::CHANGE, wait) {
-                return Err(busy(locks::holders(tag)));
-            }
+            grant::lock_or_busy(&key, Tag::of_name(Class::Name, key.hash), locks::CHANGE)?;
             if rows::lease(&key).is_none() {
                 return grant::grant(&key, None, owner, ttl_ms);
             }
         }
         match rows::lock_lease(&key, wait, |_| true) {
             Locked::Missing | Locked::Unwanted(_) => continue,
-            Locked::Busy(xid) => return Err(busy(locks::holder_of_transaction(xid))),
+            Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
             Locked::Row(row) => {
                 log(&key.name, row.owner.as_deref(), owner, reason);
                 return grant::grant(&key, Some(row), owner, ttl_ms);

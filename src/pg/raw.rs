@@ -56,7 +56,6 @@ unsafe extern "C-unwind" {
     fn palloc0(size: usize) -> *mut std::ffi::c_void;
     fn cstring_to_text_with_len(text: *const std::ffi::c_char, length: i32) -> *mut pg_sys::text;
     pub fn heap_freetuple(tuple: pg_sys::HeapTuple);
-    #[cfg(feature = "pg15")]
     fn heap_update(
         relation: pg_sys::Relation,
         old: pg_sys::ItemPointer,
@@ -66,18 +65,7 @@ unsafe extern "C-unwind" {
         wait: bool,
         failure: *mut pg_sys::TM_FailureData,
         mode: *mut pg_sys::LockTupleMode::Type,
-    ) -> pg_sys::TM_Result::Type;
-    #[cfg(not(feature = "pg15"))]
-    fn heap_update(
-        relation: pg_sys::Relation,
-        old: pg_sys::ItemPointer,
-        new: pg_sys::HeapTuple,
-        command: u32,
-        crosscheck: pg_sys::Snapshot,
-        wait: bool,
-        failure: *mut pg_sys::TM_FailureData,
-        mode: *mut pg_sys::LockTupleMode::Type,
-        update_indexes: *mut pg_sys::TU_UpdateIndexes::Type,
+        #[cfg(not(feature = "pg15"))] update_indexes: *mut pg_sys::TU_UpdateIndexes::Type,
     ) -> pg_sys::TM_Result::Type;
 }
 
@@ -96,10 +84,7 @@ pub unsafe fn update(
         let mut mode: pg_sys::LockTupleMode::Type = 0;
         let command = GetCurrentCommandId(true);
         let none = std::ptr::null_mut();
-        #[cfg(feature = "pg15")]
-        return heap_update(relation, old, new, command, none, true, &mut failure, &mut mode);
-        #[cfg(not(feature = "pg15"))]
-        return heap_update(
+        heap_update(
             relation,
             old,
             new,
@@ -108,8 +93,9 @@ pub unsafe fn update(
             true,
             &mut failure,
             &mut mode,
+            #[cfg(not(feature = "pg15"))]
             &mut 0,
-        );
+        )
     }
 }
 
