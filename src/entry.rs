@@ -1,6 +1,6 @@
 //! Which C symbol of sql/*.sql is which function, and what happens when the library is loaded.
 
-use crate::{clock, fence, lease, pg};
+use crate::{clock, fence, fleet, lease, pg};
 
 crate::sql_functions! {
     pg_lease_now, pg_finfo_pg_lease_now => clock::compute_now;
@@ -16,6 +16,9 @@ crate::sql_functions! {
     pg_lease_home, pg_finfo_pg_lease_home => lease::home;
     pg_lease_fence_check, pg_finfo_pg_lease_fence_check => fence::check::fence_check;
     pg_lease_fence_raise, pg_finfo_pg_lease_fence_raise => fence::newest::fence_raise;
+    pg_lease_shard_of, pg_finfo_pg_lease_shard_of => fleet::shards::shard_of;
+    pg_lease_shard_owner, pg_finfo_pg_lease_shard_owner => fleet::shards::shard_owner;
+    pg_lease_shard_owners, pg_finfo_pg_lease_shard_owners => fleet::shards::shard_owners;
     pg_lease_guard_writes, pg_finfo_pg_lease_guard_writes => fence::guard::guard_writes;
     pg_lease_guard, pg_finfo_pg_lease_guard => fence::attach::guard;
     pg_lease_unguard, pg_finfo_pg_lease_unguard => fence::attach::unguard;

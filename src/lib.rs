@@ -7,6 +7,7 @@
 //! | `clock` | compute_now, lease_clock_skew |
 //! | `lease/` | acquire, renew, release, takeover, drop: one verb a file; the mint |
 //! | `fence/` | presented tokens, the check, the commit check, guards, fences of other servers |
+//! | `fleet/` | workers, the shards that they share, who has which |
 //! | `entry` | which C symbol of sql/*.sql is which function here |
 //!
 //! The SQL that creates the objects is in `sql/`, in the order in which it runs.
@@ -18,6 +19,7 @@
 mod clock;
 mod entry;
 mod fence;
+mod fleet;
 mod lease;
 mod pg;
 mod rules;
@@ -27,4 +29,10 @@ pgrx::extension_sql_file!("../sql/clock.sql", name = "clock", requires = ["schem
 pgrx::extension_sql_file!("../sql/leases.sql", name = "leases", requires = ["clock"]);
 pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["leases"]);
 pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["fence"]);
-pgrx::extension_sql_file!("../sql/views.sql", name = "views", requires = ["guards"], finalize);
+pgrx::extension_sql_file!("../sql/fleet.sql", name = "fleet", requires = ["leases"]);
+pgrx::extension_sql_file!(
+    "../sql/views.sql",
+    name = "views",
+    requires = ["guards", "fleet"],
+    finalize
+);

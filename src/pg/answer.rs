@@ -176,3 +176,16 @@ impl Returns for Vec<Guarded> {
         materialize(args, self.iter().map(row))
     }
 }
+
+/// A shard, and the worker that it goes to.
+pub struct ShardOwner {
+    pub shard: i32,
+    pub owner: String,
+}
+
+impl Returns for Vec<ShardOwner> {
+    fn datum(self, args: &Args) -> pg_sys::Datum {
+        let row = |of: &ShardOwner| [Some(of.shard.into()), Some(text_datum(&of.owner))];
+        materialize(args, self.iter().map(row))
+    }
+}

@@ -48,6 +48,15 @@ impl Args {
         Ok(self.needed(index, name)?.value() as i64)
     }
 
+    pub fn integer(&self, index: usize, name: &str) -> Result<i32> {
+        Ok(self.needed(index, name)?.value() as i32)
+    }
+
+    /// The bytes of a text in UTF-8, whatever the encoding of the database.
+    pub fn utf8(&self, index: usize, name: &str) -> Result<&[u8]> {
+        Ok(in_utf8(bytes(self.needed(index, name)?)))
+    }
+
     pub fn boolean(&self, index: usize, name: &str) -> Result<bool> {
         Ok(self.needed(index, name)?.value() & 1 == 1)
     }
@@ -87,13 +96,33 @@ fn whole<T>(found: Option<Vec<Option<T>>>, name: &str) -> Result<Vec<T>> {
 /// The text behind a datum; bytes that are no UTF-8 (in a database of another encoding) read as "",
 /// which no rule accepts as a name or an owner.
 fn text<'a>(datum: pg_sys::Datum) -> &'a str {
+    std::str::from_utf8(bytes(datum)).unwrap_or("")
+}
+
+fn bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
     // SAFETY: the SQL declaration says text. A copy made by detoasting, like the datum itself, lives
     // until the call's memory context is reset, which is after the call.
     unsafe {
         let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
         let (data, length) =
             (pgrx::vardata_any(varlena).cast::<u8>(), pgrx::varsize_any_exhdr(varlena));
-        std::str::from_utf8(std::slice::from_raw_parts(data, length)).unwrap_or("")
+        std::slice::from_raw_parts(data, length)
+    }
+}
+
+/// The same text in UTF-8, which is how nearly every database keeps it.
+fn in_utf8(text: &[u8]) -> &[u8] {
+    // SAFETY: fixed when the backend starts.
+    let kept_in = unsafe { pg_sys::GetDatabaseEncoding() };
+    if kept_in == pg_sys::pg_enc::PG_UTF8 as i32 {
+        return text;
+    }
+    // SAFETY: the server converts that many bytes, and returns the same ones or a copy that ends with
+    // a zero byte and lives as long as the call.
+    unsafe {
+        let (from, length) = (text.as_ptr().cast(), text.len() as i32);
+        let converted = pg_sys::pg_server_to_any(from, length, pg_sys::pg_enc::PG_UTF8 as i32);
+        if converted == from.cast_mut() { text } else { CStr::from_ptr(converted).to_bytes() }
     }
 }
 
@@ -111,6 +140,21 @@ impl Returns for () {
 impl Returns for i64 {
     fn datum(self, _: &Args) -> pg_sys::Datum {
         pg_sys::Datum::from(self)
+    }
+}
+
+impl Returns for i32 {
+    fn datum(self, _: &Args) -> pg_sys::Datum {
+        pg_sys::Datum::from(self)
+    }
+}
+
+/// A text returned to SQL.
+pub struct Text(pub String);
+
+impl Returns for Text {
+    fn datum(self, _: &Args) -> pg_sys::Datum {
+        text_datum(&self.0)
     }
 }
 

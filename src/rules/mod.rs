@@ -7,6 +7,7 @@ pub mod lease;
 pub mod name;
 pub mod presented;
 pub mod refusal;
+pub mod shard;
 pub mod time;
 
 #[cfg(test)]

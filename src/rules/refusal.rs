@@ -218,6 +218,32 @@ pub fn tokens_used_up(lease: &str) -> Refusal {
         .hint("Restore the leases into a new database, whose tokens start at the present time.")
 }
 
+// --- the fleet -----------------------------------------------------------------------------------
+
+pub fn bad_shards(shards: i32) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid number of shards {shards}"))
+        .detail("A fleet has 1 to 65,536 shards.")
+        .hint("Give the same number to all workers of a fleet, and never change it lightly.")
+}
+
+pub fn bad_shard(shard: i32) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid shard {shard}"))
+        .detail("Shards are numbered from 0 to 65,535 at most.")
+        .hint("Give a number that lease_shard_of returns.")
+}
+
+pub fn bad_worker(worker: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid worker \"{}\"", shown(worker)))
+        .detail("A worker has 1 to 200 characters, no control characters and no #.")
+        .hint("Name the worker without #, and tell its processes apart by incarnation.")
+}
+
+pub fn no_workers() -> Refusal {
+    Refusal::new(Code::InvalidValue, "no workers to share the shards among")
+        .detail("The array of workers is empty, so no shard has an owner.")
+        .hint("Name at least one worker.")
+}
+
 // --- the fence -----------------------------------------------------------------------------------
 
 pub fn nothing_presented(lease: &str, table: Option<&str>) -> Refusal {

@@ -24,7 +24,7 @@ fn pair(name: &str) -> Result<(Server, Server, Client)> {
 }
 
 /// Every function of the extension: a call, and what it must answer on a standby.
-const ON_A_STANDBY: [(&str, &str, &str); 18] = [
+const ON_A_STANDBY: [(&str, &str, &str); 21] = [
     ("compute_now", "SELECT compute_now()", "reads"),
     ("lease_clock_skew", "SELECT lease_clock_skew(now())", "reads"),
     ("home", "SELECT lease.home()", "reads"),
@@ -40,6 +40,9 @@ const ON_A_STANDBY: [(&str, &str, &str); 18] = [
     ("lease_guard", "SELECT lease_guard('plain', 'job')", "25006"),
     ("lease_unguard", "SELECT lease_unguard('work')", "25006"),
     ("lease_fence_check", "SELECT lease_fence_check('job', TOKEN)", "55000"),
+    ("lease_shard_of", "SELECT lease_shard_of('node-1')", "reads"),
+    ("lease_shard_owner", "SELECT lease_shard_owner(0, '{w1}')", "reads"),
+    ("lease_shard_owners", "SELECT lease_shard_owners('{w1}')", "reads"),
     // no caller's: a trigger, an event trigger and its helper
     ("guard_writes", "INSERT INTO work (note) VALUES ('x')", "25006"),
     ("cover", "CREATE TABLE child () INHERITS (work)", "25006"),

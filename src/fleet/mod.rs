@@ -1,0 +1,3 @@
+//! The fleet: workers that share the shards of a piece of work among themselves.
+
+pub mod shards;
