@@ -10,15 +10,16 @@ COMMENT ON FUNCTION lease.guard_writes() IS
 
 CREATE FUNCTION lease_guard(
     relation regclass, lease text, mode text DEFAULT 'current', always boolean DEFAULT true,
-    OUT guarded regclass, OUT guard text)
+    signed boolean DEFAULT false, OUT guarded regclass, OUT guard text)
     RETURNS SETOF record
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_guard';
-REVOKE ALL ON FUNCTION lease_guard(regclass, text, text, boolean) FROM PUBLIC;
-COMMENT ON FUNCTION lease_guard(regclass, text, text, boolean) IS
+REVOKE ALL ON FUNCTION lease_guard(regclass, text, text, boolean, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION lease_guard(regclass, text, text, boolean, boolean) IS
     'From now on the table, its partitions and its inheritance children, present and later, refuse '
     'every writer that does not present a good token of the lease. mode: current, live or newest. '
-    'always: fires under session_replication_role = replica too. Returns a row per table of the tree: '
+    'always: fires under session_replication_role = replica too. signed: takes a token only with a '
+    'good signature. Returns a row per table of the tree: '
     'guard created, or kept because it was there. Raises 42501 unless the caller owns every table of '
     'the tree, 42809 for what cannot be guarded (foreign tables, views, tables with INSTEAD rules, '
     'targets of a subscription, a table whose parent has no such guard), 42710 for a guard of the same lease in another mode, 42P01 for an '

@@ -27,6 +27,7 @@ CREATE VIEW lease.guards AS
 SELECT t.tgrelid::pg_catalog.regclass AS relation,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1) AS lease,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2) AS mode,
+       t.tgnargs OPERATOR(pg_catalog.>) 2::pg_catalog.int2 AS signed,
        CASE WHEN t.tgtype OPERATOR(pg_catalog.<>) 62::pg_catalog.int2
                 OR t.tgqual IS NOT NULL
                 OR COALESCE(pg_catalog.array_length(t.tgattr::pg_catalog.int2[], 1), 0)
@@ -45,6 +46,27 @@ COMMENT ON VIEW lease.guards IS
     'Every guard, read from the triggers themselves: enabled is always, origin (off under '
     'session_replication_role = replica), replica, disabled, or partial (made by hand, and does '
     'not fire before every statement that writes).';
+
+CREATE VIEW lease.keys AS
+SELECT k.public_key,
+       CASE WHEN k.home OPERATOR(pg_catalog.<>) lease.home() THEN 'void'
+            WHEN EXISTS (
+                SELECT FROM lease.key AS older
+                WHERE older.home OPERATOR(pg_catalog.=) k.home
+                    AND ROW(older.made_at, older.public_key)
+                        OPERATOR(pg_catalog.<) ROW(k.made_at, k.public_key)) THEN 'waits'
+            ELSE 'signs' END AS state,
+       NULL::pg_catalog.text AS pattern,
+       k.made_at AS since
+FROM lease.key AS k
+UNION ALL
+SELECT t.public_key, 'trusted', t.pattern, t.since FROM lease.trusted_key AS t;
+REVOKE ALL ON TABLE lease.keys FROM PUBLIC;
+GRANT SELECT ON TABLE lease.keys TO pg_monitor;
+COMMENT ON VIEW lease.keys IS
+    'The public halves of keys: state is signs (tokens granted here are signed with it), waits (made '
+    'here, until lease_key_use), void (made in another copy of this database) or trusted (signatures '
+    'of leases that match the pattern are good here). since: when it was made, or first trusted.';
 
 -- Last of all, so that it does not fire for the statements of this script.
 CREATE EVENT TRIGGER pg_lease_cover ON ddl_command_end

@@ -19,6 +19,11 @@ crate::sql_functions! {
     pg_lease_shard_of, pg_finfo_pg_lease_shard_of => fleet::shards::shard_of;
     pg_lease_shard_owner, pg_finfo_pg_lease_shard_owner => fleet::shards::shard_owner;
     pg_lease_shard_owners, pg_finfo_pg_lease_shard_owners => fleet::shards::shard_owners;
+    pg_lease_token_sign, pg_finfo_pg_lease_token_sign => lease::sign::token_sign;
+    pg_lease_key_make, pg_finfo_pg_lease_key_make => lease::sign::key_make;
+    pg_lease_key_use, pg_finfo_pg_lease_key_use => lease::sign::key_use;
+    pg_lease_key_trust, pg_finfo_pg_lease_key_trust => fence::signature::trust;
+    pg_lease_key_distrust, pg_finfo_pg_lease_key_distrust => fence::signature::distrust;
     pg_lease_guard_writes, pg_finfo_pg_lease_guard_writes => fence::guard::guard_writes;
     pg_lease_guard, pg_finfo_pg_lease_guard => fence::attach::guard;
     pg_lease_unguard, pg_finfo_pg_lease_unguard => fence::attach::unguard;

@@ -28,7 +28,8 @@ pgrx::extension_sql_file!("../sql/schema.sql", name = "schema", bootstrap);
 pgrx::extension_sql_file!("../sql/clock.sql", name = "clock", requires = ["schema"]);
 pgrx::extension_sql_file!("../sql/leases.sql", name = "leases", requires = ["clock"]);
 pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["leases"]);
-pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["fence"]);
+pgrx::extension_sql_file!("../sql/keys.sql", name = "keys", requires = ["fence"]);
+pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["keys"]);
 pgrx::extension_sql_file!("../sql/fleet.sql", name = "fleet", requires = ["leases"]);
 pgrx::extension_sql_file!(
     "../sql/views.sql",

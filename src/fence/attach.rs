@@ -6,6 +6,7 @@ use crate::pg::call::Args;
 use crate::pg::ddl::{self, Fires, Guard};
 use crate::pg::key::key;
 use crate::pg::locks::{self, Class, Tag};
+use crate::pg::trigger::SIGNED;
 use crate::rules::fence::Mode;
 use crate::rules::refusal::{self, Refusal, Result};
 use crate::rules::{hash, name};
@@ -16,6 +17,7 @@ pub fn guard(args: &Args) -> Result<Vec<Guarded>> {
     let lease = args.text(1, "lease")?;
     let mode = Mode::parse(args.text(2, "mode")?)?;
     let fires = if args.boolean(3, "always")? { Fires::Always } else { Fires::Origin };
+    let signed = args.boolean(4, "signed")?;
     name::check_lease(lease)?;
     check_writable("lease_guard")?;
     check_owned(relation)?;
@@ -27,7 +29,7 @@ pub fn guard(args: &Args) -> Result<Vec<Guarded>> {
     }
     let key = key(lease);
     grant::lock_or_busy(&key, Tag::of_name(Class::Guards, key.hash), locks::INTENT)?;
-    let wanted = Wanted { lease, mode: mode.name(), fires };
+    let wanted = Wanted { lease, mode: mode.name(), signed, fires };
     refuse_open_parents(&tree, lease)?;
     tree.iter().map(|member| wanted.on(*member)).collect()
 }
@@ -63,40 +65,48 @@ fn check_owned(relation: u32) -> Result<()> {
 struct Wanted<'a> {
     lease: &'a str,
     mode: &'a str,
+    signed: bool,
     fires: Fires,
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
+    /// What a table needs that joins a tree with this guard.
+    fn like(guard: &'a Guard) -> Self {
+        let Guard { lease, mode, signed, fires, .. } = guard;
+        Self { lease, mode, signed: *signed, fires: *fires }
+    }
+
+    fn create(&self, relation: u32) {
+        let arguments = [self.lease, self.mode, SIGNED];
+        let count = if self.signed { 3 } else { 2 };
+        ddl::create_guard(relation, &trigger_name(self.lease), &arguments[..count], self.fires);
+    }
+
+    fn shown(&self) -> String {
+        let signed = if self.signed { ", signed" } else { "" };
+        format!("mode {}{signed}, {}", self.mode, self.fires.name())
+    }
+
+    fn refuse(&self, relation: u32, there: &Guard) -> Refusal {
+        let name = ddl::name(relation);
+        refusal::other_guard(&name, self.lease, &Wanted::like(there).shown(), &self.shown())
+    }
+
     /// Creates the guard unless it is there.
     fn on(&self, relation: u32) -> Result<Guarded> {
         let Some(there) = find_guard(relation, self.lease) else {
-            ddl::create_guard(
-                relation,
-                &trigger_name(self.lease),
-                self.lease,
-                self.mode,
-                self.fires,
-            );
+            self.create(relation);
             return Ok(Guarded { relation, guard: "created" });
         };
         if there.fires == Fires::Disabled {
             return Err(refusal::guard_disabled(&ddl::name(relation), self.lease));
         }
-        if (there.mode.as_str(), there.fires) != (self.mode, self.fires) {
-            return Err(other_guard(relation, &there, self.mode, self.fires));
+        let same = (there.mode.as_str(), there.signed, there.fires);
+        if same != (self.mode, self.signed, self.fires) {
+            return Err(self.refuse(relation, &there));
         }
         Ok(Guarded { relation, guard: "kept" })
     }
-}
-
-fn other_guard(relation: u32, there: &Guard, mode: &str, fires: Fires) -> Refusal {
-    let shown = |mode: &str, fires: Fires| format!("mode {mode}, {}", fires.name());
-    refusal::other_guard(
-        &ddl::name(relation),
-        &there.lease,
-        &shown(&there.mode, there.fires),
-        &shown(mode, fires),
-    )
 }
 
 /// One name per lease, so that a table can have guards of several.
@@ -186,15 +196,14 @@ fn cover_one(relation: u32) -> Result<()> {
 
 fn cover_with(relation: u32, guard: &Guard) -> Result<()> {
     match find_guard(relation, &guard.lease) {
-        Some(there) if there.mode != guard.mode => {
-            Err(other_guard(relation, &there, &guard.mode, guard.fires))
+        Some(there) if (&there.mode, there.signed) != (&guard.mode, guard.signed) => {
+            Err(Wanted::like(guard).refuse(relation, &there))
         }
         Some(_) => Ok(()),
         None if guard.fires == Fires::Disabled => Ok(()),
         None => {
             ddl::check_guardable(relation)?;
-            let name = trigger_name(&guard.lease);
-            ddl::create_guard(relation, &name, &guard.lease, &guard.mode, guard.fires);
+            Wanted::like(guard).create(relation);
             Ok(())
         }
     }

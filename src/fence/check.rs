@@ -1,8 +1,9 @@
 //! The check at the statement: with the newest state, whatever the transaction's snapshot is, and
 //! without any lock that a renewal or a takeover would wait for.
 
+use super::presented::Shown;
 use super::transaction::{self, Rule};
-use super::{commit, newest};
+use super::{commit, newest, signature};
 use crate::lease::{fact, lease_argument};
 use crate::pg::call::Args;
 use crate::pg::key::Key;
@@ -21,16 +22,19 @@ pub fn fence_check(args: &Args) -> Result<()> {
     if token <= 0 {
         return Err(refusal::bad_token(token));
     }
+    let shown = Shown { token, signature: signature::argument(args, 3)? };
+    signature::prove(&key, &shown)?;
     if mode == Mode::Newest && !role::may_raise_fences(args) {
         newest::refuse_unraised(&key, token)?;
     }
-    check(&key, token, mode)?;
-    transaction::declare(&key, token);
+    check(&key, &shown, mode)?;
+    transaction::declare(&key, shown);
     Ok(())
 }
 
 /// Refuses unless the token is good now; otherwise the commit depends on it.
-pub fn check(key: &Rc<Key>, token: i64, mode: Mode) -> Result<()> {
+pub fn check(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
+    let token = shown.token;
     let rule = match mode {
         Mode::Current => Rule::Current,
         Mode::Live => Rule::Live,
@@ -43,7 +47,7 @@ pub fn check(key: &Rc<Key>, token: i64, mode: Mode) -> Result<()> {
         return Err(refusal::standby_check(&key.name));
     }
     match rule {
-        Rule::Newest => newest::obey(key, token)?,
+        Rule::Newest => newest::obey(key, shown)?,
         Rule::Current | Rule::Live => confirm(key, token, rule == Rule::Live, false)?,
     }
     if identity::keeps_snapshot() {

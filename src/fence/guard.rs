@@ -1,6 +1,6 @@
 //! The trigger of a guarded table.
 
-use super::{check, presented};
+use super::{check, presented, signature};
 use crate::pg::call::Args;
 use crate::pg::key::{self, Key};
 use crate::pg::trigger::guard_call;
@@ -19,10 +19,13 @@ pub fn guard_writes(args: &Args) -> Result<()> {
         Some(key) => key,
         None => lease_key(call.lease)?,
     };
-    match presented::token(&key)? {
-        Some(token) => check::check(&key, token, mode),
-        None => Err(refusal::nothing_presented(&key.name, Some(&call.table()))),
+    let Some(shown) = presented::shown(&key)? else {
+        return Err(refusal::nothing_presented(&key.name, Some(&call.table())));
+    };
+    if call.signed && !signature::prove(&key, &shown)? {
+        return Err(refusal::not_signed(&key.name, shown.token, Some(&call.table())));
     }
+    check::check(&key, &shown, mode)
 }
 
 fn lease_key(argument: &[u8]) -> Result<Rc<Key>> {

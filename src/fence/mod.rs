@@ -6,4 +6,5 @@ pub mod commit;
 pub mod guard;
 pub mod newest;
 pub mod presented;
+pub mod signature;
 pub mod transaction;

@@ -1,12 +1,13 @@
 //! Mode newest: the lease lives on another server, and this database remembers the highest token
 //! that it has obeyed (Galewatch's mover_fence).
 
-use super::transaction;
+use super::presented::Shown;
+use super::{signature, transaction};
 use crate::lease::{check_writable, grant, lease_argument};
 use crate::pg::call::Args;
 use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
-use crate::pg::{clock, identity, role, rows};
+use crate::pg::{clock, ddl, identity, role, rows};
 use crate::rules::fence::{Standing, standing};
 use crate::rules::refusal::{self, Result};
 use crate::rules::time::{MINT_EPOCH, is_from_the_future};
@@ -19,9 +20,10 @@ pub fn fence_raise(args: &Args) -> Result<()> {
     if token <= 0 {
         return Err(refusal::bad_token(token));
     }
+    let shown = Shown { token, signature: signature::argument(args, 2)? };
     check_writable("lease_fence_raise")?;
-    if !role::is_extension_owner() {
-        refuse_future(&key, token)?;
+    if !signature::prove(&key, &shown)? && !role::is_extension_owner() {
+        refuse_unproven(&key, token)?;
     }
     raise(&key, token)
 }
@@ -29,13 +31,16 @@ pub fn fence_raise(args: &Args) -> Result<()> {
 /// Refuses a token below the newest; raises the newest to one above it, at the statement: if it were
 /// raised at the commit only, the new holder could look, the old one commit, and the new one commit
 /// on what it had seen.
-pub fn obey(key: &Rc<Key>, token: i64) -> Result<()> {
+pub fn obey(key: &Rc<Key>, shown: &Shown) -> Result<()> {
+    let token = shown.token;
     let newest = rows::newest_token(key, false);
     match standing(newest, token) {
         Standing::Below => Err(refusal::below_newest(&key.name, token, newest)),
         Standing::Equal => Ok(()),
         Standing::Above => {
-            refuse_future(key, token)?;
+            if !signature::prove(key, shown)? {
+                refuse_unproven(key, token)?;
+            }
             if identity::keeps_snapshot() {
                 return Err(refusal::unraised_in_snapshot(&key.name, token));
             }
@@ -85,6 +90,14 @@ fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
             return Ok(());
         }
     }
+}
+
+/// A token above the newest that has no signature: nothing proves that it was granted.
+fn refuse_unproven(key: &Key, token: i64) -> Result<()> {
+    if ddl::wants_signatures(&key.name) {
+        return Err(refusal::not_signed(&key.name, token, None));
+    }
+    refuse_future(key, token)
 }
 
 /// A made-up huge token would lock every later holder out.

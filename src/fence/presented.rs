@@ -6,6 +6,14 @@ use crate::pg::key::Key;
 use crate::pg::settings;
 use crate::rules::presented::{self, Presented};
 use crate::rules::refusal::{self, Result};
+use crate::rules::signature::Signature;
+
+/// A token as it was presented, with its signature if it came with one.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    pub token: i64,
+    pub signature: Option<Signature>,
+}
 
 /// The setting as it was read last, and what it said.
 struct Read {
@@ -15,15 +23,15 @@ struct Read {
 
 static READ: Backend<Option<Read>> = Backend::new(None);
 
-/// The token presented for this lease, if any. A setting that cannot be read is an error.
-pub fn token(key: &Key) -> Result<Option<i64>> {
-    if let Some(token) = transaction::declared(key) {
-        return Ok(Some(token));
+/// What is presented for this lease, if anything. A setting that cannot be read is an error.
+pub fn shown(key: &Key) -> Result<Option<Shown>> {
+    if let Some(shown) = transaction::declared(key) {
+        return Ok(Some(shown));
     }
     settings::with_token(|text| READ.with(|read| from_setting(read, text, key))).unwrap_or(Ok(None))
 }
 
-fn from_setting(read: &mut Option<Read>, text: &[u8], key: &Key) -> Result<Option<i64>> {
+fn from_setting(read: &mut Option<Read>, text: &[u8], key: &Key) -> Result<Option<Shown>> {
     if text.is_empty() {
         return Ok(None);
     }
@@ -36,7 +44,8 @@ fn from_setting(read: &mut Option<Read>, text: &[u8], key: &Key) -> Result<Optio
     }
     match read.as_ref().map(|read| &read.tokens) {
         Some(Ok(tokens)) => {
-            Ok(tokens.iter().find(|one| one.lease == key.name).map(|one| one.token))
+            let found = tokens.iter().find(|one| one.lease == key.name);
+            Ok(found.map(|one| Shown { token: one.token, signature: one.signature }))
         }
         Some(Err(refusal)) => Err(refusal.clone()),
         None => Ok(None),

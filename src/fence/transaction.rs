@@ -3,9 +3,11 @@
 //! Everything here belongs to a subtransaction: rolled back, it is forgotten; released, it is its
 //! parent's. Nothing outlives the transaction.
 
+use super::presented::Shown;
 use crate::pg::cell::Backend;
 use crate::pg::key::Key;
 use crate::pg::xact::{self, SubId};
+use crate::rules::signature::Signature;
 use std::rc::Rc;
 
 /// By what a token is judged.
@@ -34,6 +36,8 @@ pub struct Entry {
 struct Mark {
     key: Rc<Key>,
     token: i64,
+    /// What a declared token came with.
+    signature: Option<Signature>,
     by: SubId,
 }
 
@@ -99,15 +103,16 @@ pub fn settle(at: usize) {
     });
 }
 
-pub fn declare(key: &Rc<Key>, token: i64) {
-    let mark = mark(key, token);
+pub fn declare(key: &Rc<Key>, shown: Shown) {
+    let mark = Mark { signature: shown.signature, ..mark(key, shown.token) };
     STATE.with(|state| state.declared.push(mark));
 }
 
-/// The token that lease_fence_check presented last for this lease.
-pub fn declared(key: &Key) -> Option<i64> {
+/// What lease_fence_check presented last for this lease.
+pub fn declared(key: &Key) -> Option<Shown> {
     STATE.with(|state| {
-        state.declared.iter().rev().find(|mark| *mark.key == *key).map(|mark| mark.token)
+        let mark = state.declared.iter().rev().find(|mark| *mark.key == *key)?;
+        Some(Shown { token: mark.token, signature: mark.signature })
     })
 }
 
@@ -143,7 +148,7 @@ pub fn start_deciding() {
 }
 
 fn mark(key: &Rc<Key>, token: i64) -> Mark {
-    Mark { key: Rc::clone(key), token, by: xact::current() }
+    Mark { key: Rc::clone(key), token, signature: None, by: xact::current() }
 }
 
 /// Room that is kept from one transaction to the next.

@@ -6,6 +6,7 @@ pub mod grant;
 pub mod mint;
 pub mod release;
 pub mod renew;
+pub mod sign;
 pub mod takeover;
 
 use crate::pg::answer::{Answer, Status};
@@ -15,7 +16,7 @@ use crate::pg::rows::LeaseRow;
 use crate::pg::{clock, identity, locks, settings};
 use crate::rules::lease::State;
 use crate::rules::refusal::{self, Refusal, Result};
-use crate::rules::{name, time::Micros};
+use crate::rules::{name, signature, time::Micros};
 use std::rc::Rc;
 
 /// The most names that one call takes. Each grant holds a lock to the end of its transaction, and a
@@ -52,6 +53,13 @@ pub fn check_writable(function: &str) -> Result<()> {
 /// The lease that argument `index` names.
 pub fn lease_argument(args: &Args, index: usize) -> Result<Rc<Key>> {
     checked_key(args.text(index, "name")?)
+}
+
+/// The public half of a key that argument `index` holds.
+pub fn key_argument(args: &Args, index: usize) -> Result<&str> {
+    let public_key = args.text(index, "public_key")?;
+    signature::Trusted::new(public_key, "*")?;
+    Ok(public_key)
 }
 
 fn checked_key(text: &str) -> Result<Rc<Key>> {

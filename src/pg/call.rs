@@ -95,13 +95,14 @@ fn whole<T>(found: Option<Vec<Option<T>>>, name: &str) -> Result<Vec<T>> {
 
 /// The text behind a datum; bytes that are no UTF-8 (in a database of another encoding) read as "",
 /// which no rule accepts as a name or an owner.
-fn text<'a>(datum: pg_sys::Datum) -> &'a str {
+pub(super) fn text<'a>(datum: pg_sys::Datum) -> &'a str {
     std::str::from_utf8(bytes(datum)).unwrap_or("")
 }
 
-fn bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
-    // SAFETY: the SQL declaration says text. A copy made by detoasting, like the datum itself, lives
-    // until the call's memory context is reset, which is after the call.
+/// The bytes of a text or a bytea.
+pub(super) fn bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
+    // SAFETY: the declaration of the argument or column says text or bytea. A copy made by detoasting,
+    // like the datum itself, lives until the call's memory context is reset, which is after the call.
     unsafe {
         let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
         let (data, length) =
@@ -134,6 +135,12 @@ pub trait Returns {
 impl Returns for () {
     fn datum(self, _: &Args) -> pg_sys::Datum {
         pg_sys::Datum::null()
+    }
+}
+
+impl Returns for String {
+    fn datum(self, _: &Args) -> pg_sys::Datum {
+        text_datum(&self)
     }
 }
 

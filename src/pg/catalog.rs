@@ -12,6 +12,7 @@ pub struct Objects {
     pub lease_pkey: pg_sys::Oid,
     pub fence: pg_sys::Oid,
     pub fence_pkey: pg_sys::Oid,
+    pub trusted_key: pg_sys::Oid,
     pub token: pg_sys::Oid,
     pub seal: pg_sys::Oid,
     pub incarnations: pg_sys::Oid,
@@ -46,6 +47,7 @@ fn look_up() -> Objects {
             lease_pkey: relation(c"lease_pkey", schema),
             fence: relation(c"fence", schema),
             fence_pkey: relation(c"fence_pkey", schema),
+            trusted_key: relation(c"trusted_key", schema),
             token: relation(c"token", schema),
             seal: relation(c"seal", schema),
             incarnations: relation(c"incarnations", schema),
@@ -96,8 +98,7 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, relation:
             relation == pg_sys::InvalidOid
                 || [o.lease, o.lease_pkey, o.fence, o.fence_pkey, o.token, o.seal]
                     .contains(&relation)
-                || relation == o.incarnations
-                || relation == o.answer
+                || [o.incarnations, o.answer, o.trusted_key].contains(&relation)
         }
     };
     if ours {

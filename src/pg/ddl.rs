@@ -4,6 +4,7 @@
 //! that is older than a guard still finds it.
 
 use super::catalog::{guard_function_name, objects};
+use super::trigger::SIGNED;
 use crate::rules::refusal::{self, Result};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -23,6 +24,8 @@ pub struct Guard {
     pub trigger: u32,
     pub lease: String,
     pub mode: String,
+    /// Takes signed tokens only.
+    pub signed: bool,
     pub fires: Fires,
     /// Fires before every statement that writes, without a condition. One made by hand may not.
     pub whole: bool,
@@ -86,6 +89,7 @@ const PG_INHERITS_BY_PARENT: u32 = 2187;
 const PG_SUBSCRIPTION_REL: u32 = 6102;
 const PG_TRIGGER: u32 = 2620;
 const PG_TRIGGER_FUNCTION: i16 = 5;
+const PG_TRIGGER_ARGUMENTS: i16 = 16;
 
 /// The first columns of pg_inherits.
 #[repr(C)]
@@ -112,7 +116,7 @@ pub fn parents(relation: u32) -> Vec<u32> {
     let mut found = Vec::new();
     // SAFETY: a scan of pg_inherits by child; each tuple is valid until the next is asked for.
     unsafe {
-        scan_by_oid(PG_INHERITS, Some(PG_INHERITS_BY_CHILD), 1, relation, |tuple| {
+        scan_by_oid(PG_INHERITS, Some(PG_INHERITS_BY_CHILD), 1, relation, |tuple, _| {
             found.push((*struct_of::<Inherits>(tuple)).parent.to_u32());
         });
     }
@@ -124,7 +128,7 @@ pub fn children(relation: u32) -> Vec<u32> {
     let mut found = Vec::new();
     // SAFETY: as in parents, by parent, which is column 2.
     unsafe {
-        scan_by_oid(PG_INHERITS, Some(PG_INHERITS_BY_PARENT), 2, relation, |tuple| {
+        scan_by_oid(PG_INHERITS, Some(PG_INHERITS_BY_PARENT), 2, relation, |tuple, _| {
             found.push((*struct_of::<Inherits>(tuple)).child.to_u32());
         });
     }
@@ -151,7 +155,7 @@ fn is_subscribed(relation: u32) -> bool {
     let mut found = false;
     // SAFETY: as in parents; column 2 of pg_subscription_rel is the relation.
     unsafe {
-        scan_by_oid(PG_SUBSCRIPTION_REL, None, 2, relation, |_| found = true);
+        scan_by_oid(PG_SUBSCRIPTION_REL, None, 2, relation, |_, _| found = true);
     }
     found
 }
@@ -162,7 +166,7 @@ unsafe fn scan_by_oid(
     index: Option<u32>,
     column: i16,
     oid: u32,
-    mut f: impl FnMut(pg_sys::HeapTuple),
+    mut f: impl FnMut(pg_sys::HeapTuple, pg_sys::TupleDesc),
 ) {
     // SAFETY: the caller names a catalog, an index of it that begins with the column (or none), and
     // a column of type oid. A null snapshot means the catalog's newest.
@@ -184,11 +188,17 @@ unsafe fn scan_by_oid(
             if tuple.is_null() {
                 break;
             }
-            f(tuple);
+            f(tuple, (*open).rd_att);
         }
         pg_sys::systable_endscan(scan);
         pg_sys::table_close(open, pg_sys::AccessShareLock as i32);
     }
+}
+
+/// A column of a tuple, which is not null.
+unsafe fn column(tuple: pg_sys::HeapTuple, at: i16, columns: pg_sys::TupleDesc) -> pg_sys::Datum {
+    // SAFETY: the caller names a column that the catalog has.
+    unsafe { pg_sys::nocachegetattr(tuple, i32::from(at), columns) }
 }
 
 unsafe fn struct_of<T>(tuple: pg_sys::HeapTuple) -> *const T {
@@ -302,7 +312,7 @@ pub fn guards(relation: u32) -> Vec<Guard> {
             let all =
                 std::slice::from_raw_parts((*triggers).triggers, (*triggers).numtriggers as usize);
             all.iter()
-                .filter(|t| t.tgfoid == function && t.tgnargs == 2)
+                .filter(|t| t.tgfoid == function && [2, 3].contains(&t.tgnargs))
                 .map(|t| guard(t))
                 .collect()
         }
@@ -317,6 +327,7 @@ unsafe fn guard(trigger: &pg_sys::Trigger) -> Guard {
         trigger: trigger.tgoid.to_u32(),
         lease: argument(0).to_string_lossy().into_owned(),
         mode: argument(1).to_string_lossy().into_owned(),
+        signed: trigger.tgnargs == 3,
         fires: Fires::of(trigger.tgenabled),
         whole: i32::from(trigger.tgtype) == GUARD_TYPE as i32
             && trigger.tgnattr == 0
@@ -330,7 +341,7 @@ pub fn guarded_tables() -> Vec<u32> {
     let function = objects().guard_writes.to_u32();
     // SAFETY: as in parents; the fifth column of pg_trigger is the function.
     unsafe {
-        scan_by_oid(PG_TRIGGER, None, PG_TRIGGER_FUNCTION, function, |tuple| {
+        scan_by_oid(PG_TRIGGER, None, PG_TRIGGER_FUNCTION, function, |tuple, _| {
             found.push((*struct_of::<pg_sys::FormData_pg_trigger>(tuple)).tgrelid.to_u32());
         });
     }
@@ -339,14 +350,31 @@ pub fn guarded_tables() -> Vec<u32> {
     found
 }
 
+/// Whether a guard of this lease, on any table, takes signed tokens only. Opens no guarded table, so
+/// that nobody who has locked one is waited for.
+pub fn wants_signatures(lease: &str) -> bool {
+    let mut found = false;
+    let function = objects().guard_writes.to_u32();
+    let (first, last) = (format!("{lease}\0"), format!("\0{SIGNED}\0"));
+    // SAFETY: as in guarded_tables; the arguments are bytes, each ended by a zero byte.
+    unsafe {
+        scan_by_oid(PG_TRIGGER, None, PG_TRIGGER_FUNCTION, function, |tuple, columns| {
+            let arguments = super::call::bytes(column(tuple, PG_TRIGGER_ARGUMENTS, columns));
+            found |=
+                arguments.starts_with(first.as_bytes()) && arguments.ends_with(last.as_bytes());
+        });
+    }
+    found
+}
+
 /// Creates the trigger of a guard: before every statement that writes the table. Nobody but the
 /// extension's owner may use its function, so it is created with the owner's rights; the caller has
 /// made sure that the table is the user's.
-pub fn create_guard(relation: u32, name: &str, lease: &str, mode: &str, fires: Fires) {
-    super::role::as_owner(|| create_trigger(relation, name, lease, mode, fires));
+pub fn create_guard(relation: u32, name: &str, arguments: &[&str], fires: Fires) {
+    super::role::as_owner(|| create_trigger(relation, name, arguments, fires));
 }
 
-fn create_trigger(relation: u32, name: &str, lease: &str, mode: &str, fires: Fires) {
+fn create_trigger(relation: u32, name: &str, arguments: &[&str], fires: Fires) {
     // SAFETY: fills a CREATE TRIGGER node as the parser would, in the current memory context, and
     // hands it to the server's own code, which checks rights and records dependencies.
     unsafe {
@@ -355,9 +383,10 @@ fn create_trigger(relation: u32, name: &str, lease: &str, mode: &str, fires: Fir
         (*node).type_ = pg_sys::NodeTag::T_CreateTrigStmt;
         (*node).trigname = copy(name);
         (*node).funcname = guard_function_name();
-        let string = |text: &str| pg_sys::makeString(copy(text)).cast::<std::ffi::c_void>();
-        (*node).args = pg_sys::lappend(null_mut(), string(lease));
-        (*node).args = pg_sys::lappend((*node).args, string(mode));
+        for argument in arguments {
+            let string = pg_sys::makeString(copy(argument)).cast();
+            (*node).args = pg_sys::lappend((*node).args, string);
+        }
         (*node).row = false;
         (*node).timing = pg_sys::TRIGGER_TYPE_BEFORE as i16;
         (*node).events = GUARD_EVENTS as i16;

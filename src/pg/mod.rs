@@ -11,6 +11,7 @@ pub mod clock;
 pub mod ddl;
 pub mod identity;
 pub mod key;
+pub mod keys;
 pub mod locks;
 mod raw;
 pub mod report;

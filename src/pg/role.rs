@@ -44,8 +44,8 @@ pub fn may_raise_fences(args: &Args) -> bool {
         let function = pg_sys::makeString(pg_sys::pstrdup(c"lease_fence_raise".as_ptr()));
         let name = pg_sys::lappend(std::ptr::null_mut(), pg_sys::makeString(schema).cast());
         let name = pg_sys::lappend(name, function.cast());
-        let types = [pg_sys::TEXTOID, pg_sys::INT8OID];
-        let raise = pg_sys::LookupFuncName(name, 2, types.as_ptr(), false);
+        let types = [pg_sys::TEXTOID, pg_sys::INT8OID, pg_sys::TEXTOID];
+        let raise = pg_sys::LookupFuncName(name, 3, types.as_ptr(), false);
         may_execute(raise)
     }
 }

@@ -5,11 +5,16 @@ use crate::rules::refusal::{self, Result};
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
+/// The third argument of a guard that takes signed tokens only.
+pub const SIGNED: &str = "signed";
+
 /// The guarded table and the trigger's arguments.
 pub struct GuardCall<'a> {
     relation: pg_sys::Relation,
     pub lease: &'a [u8],
     pub mode: &'a [u8],
+    /// Takes signed tokens only.
+    pub signed: bool,
 }
 
 impl GuardCall<'_> {
@@ -39,10 +44,16 @@ pub fn guard_call<'a>(args: &'a Args) -> Result<GuardCall<'a>> {
             return Err(refusal::attached_wrongly("It fires for each row"));
         }
         let trigger = &*data.tg_trigger;
-        if trigger.tgnargs != 2 {
-            return Err(refusal::attached_wrongly("It needs two arguments, a lease and a mode"));
-        }
         let argument = |index| CStr::from_ptr(*trigger.tgargs.add(index)).to_bytes();
-        Ok(GuardCall { relation: data.tg_relation, lease: argument(0), mode: argument(1) })
+        let signed = match trigger.tgnargs {
+            2 => false,
+            3 if argument(2) == SIGNED.as_bytes() => true,
+            _ => {
+                let arguments =
+                    "Its arguments are not a lease and a mode, with or without 'signed'";
+                return Err(refusal::attached_wrongly(arguments));
+            }
+        };
+        Ok(GuardCall { relation: data.tg_relation, lease: argument(0), mode: argument(1), signed })
     }
 }

@@ -5,9 +5,11 @@ pub mod fence;
 pub mod hash;
 pub mod lease;
 pub mod name;
+pub mod pattern;
 pub mod presented;
 pub mod refusal;
 pub mod shard;
+pub mod signature;
 pub mod time;
 
 #[cfg(test)]

@@ -2,19 +2,21 @@
 
 use super::name;
 use super::refusal::{self, Result};
+use super::signature::{self, Signature};
 
-/// The longest setting, in bytes: room for 250 leases with names of the greatest length.
-pub const MOST_BYTES: usize = 56_000;
+/// The longest setting, in bytes: room for 250 leases with names of the greatest length, signed.
+pub const MOST_BYTES: usize = 77_000;
 
-/// One `lease=token`, as a range of the text and a number.
+/// What is presented for one lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presented {
     pub lease: String,
     pub token: i64,
+    pub signature: Option<Signature>,
 }
 
-/// Reads `lease=token,lease=token`. Spaces around names, tokens and commas are ignored, an empty
-/// text presents nothing.
+/// Reads `lease=token,lease=token.signature`. Spaces around names, tokens and commas are ignored, an
+/// empty text presents nothing.
 pub fn parse(text: &str) -> Result<Vec<Presented>> {
     if text.len() > MOST_BYTES {
         return Err(refusal::bad_setting(&format!(
@@ -40,14 +42,28 @@ fn parse_one(part: &str) -> Result<Presented> {
     let (lease, token) = (lease.trim(), token.trim());
     name::check_lease(lease)
         .map_err(|_| refusal::bad_setting("A lease name in it is not valid"))?;
+    let (token, signature) = match token.split_once('.') {
+        Some((token, signature)) => (token, Some(parse_signature(lease, signature)?)),
+        None => (token, None),
+    };
     let digits = !token.is_empty() && token.bytes().all(|b| b.is_ascii_digit());
     match token.parse::<i64>() {
-        Ok(token) if digits && token > 0 => Ok(Presented { lease: lease.to_owned(), token }),
+        Ok(token) if digits && token > 0 => {
+            Ok(Presented { lease: lease.to_owned(), token, signature })
+        }
         _ => Err(refusal::bad_setting(&format!(
             "The token of lease \"{lease}\" is not a whole number from 1 to {}",
             i64::MAX
         ))),
     }
+}
+
+fn parse_signature(lease: &str, text: &str) -> Result<Signature> {
+    signature::parse(text).map_err(|_| {
+        refusal::bad_setting(&format!(
+            "What follows the token of lease \"{lease}\" is not a signature of 86 characters"
+        ))
+    })
 }
 
 fn refuse_twice(found: &[Presented]) -> Result<()> {
@@ -72,7 +88,30 @@ mod tests {
     use proptest::prelude::*;
 
     fn one(lease: &str, token: i64) -> Presented {
-        Presented { lease: lease.to_owned(), token }
+        Presented { lease: lease.to_owned(), token, signature: None }
+    }
+
+    #[test]
+    fn a_signature_follows_its_token() {
+        let signature = "A".repeat(86);
+        let signed = Presented { signature: Some([0; 64]), ..one("a", 1) };
+        assert_eq!(parse(&format!("a=1.{signature}, b=2")), Ok(vec![signed, one("b", 2)]));
+        for bad in ["a=1.", "a=.", "a=1.x", "a=1..", "a=1 .AA"] {
+            assert!(parse(bad).is_err(), "{bad} was taken");
+        }
+        for bad in
+            [format!("a=1.{signature}A"), format!("a=1. {signature}"), format!("a=.{signature}")]
+        {
+            assert!(parse(&bad).is_err(), "{bad} was taken");
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_250_signed_tokens_of_the_longest_names() {
+        let names = (0..250).map(|at| format!("{at:0>200}"));
+        let parts: Vec<_> =
+            names.map(|name| format!("{name}={}.{}", i64::MAX, "A".repeat(86))).collect();
+        assert_eq!(parse(&parts.join(",")).map(|found| found.len()), Ok(250));
     }
 
     #[test]

@@ -123,6 +123,26 @@ pub fn bad_setting(why: &str) -> Refusal {
         .hint("Write lease=token, several separated by commas, for instance 'arbitrum=41'.")
 }
 
+pub fn bad_signature() -> Refusal {
+    Refusal::new(Code::InvalidValue, "invalid signature")
+        .detail("A signature has 86 characters from A-Z, a-z, 0-9 and - _.")
+        .hint("Give the text that lease_token_sign returned.")
+}
+
+pub fn bad_public_key(text: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid public_key \"{}\"", shown(text)))
+        .detail(
+            "A public key has 43 characters from A-Z, a-z, 0-9 and - _, and is a point of Ed25519.",
+        )
+        .hint("Give the text that lease_key_make returned.")
+}
+
+pub fn bad_pattern(pattern: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid pattern \"{}\"", shown(pattern)))
+        .detail("A pattern is one lease name, the beginning of names with * after it, or * alone.")
+        .hint("Write for instance 'mover', 'shard:*' or '*'.")
+}
+
 pub fn bad_client_time() -> Refusal {
     Refusal::new(Code::InvalidValue, "invalid client_now: it is not finite")
         .detail("The skew of an infinite time has no meaning.")
@@ -348,6 +368,63 @@ pub fn token_from_the_future(lease: &str, token: i64, reads_as: &str) -> Refusal
         .hint(
             "Present the token that the grant returned; the extension's owner can raise the fence.",
         )
+}
+
+// --- signatures ----------------------------------------------------------------------------------
+
+pub fn not_signed(lease: &str, token: i64, table: Option<&str>) -> Refusal {
+    let detail = match table {
+        Some(table) => format!("Table \"{table}\" takes signed tokens of this lease only."),
+        None => "A guard in this database takes signed tokens of this lease only, so nothing else \
+                 raises its newest token."
+            .to_owned(),
+    };
+    Refusal::new(Code::NotInState, format!("token {token} of lease \"{lease}\" is not signed"))
+        .detail(detail)
+        .hint(
+            "Present it with the signature that lease_token_sign returned where the lease was \
+             granted.",
+        )
+}
+
+pub fn not_trusted(lease: &str, token: i64, trusted: usize) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("the signature of token {token} of lease \"{lease}\" is not good here"),
+    )
+    .detail(format!(
+        "Of the keys that this database trusts ({trusted}), none has made it for this lease."
+    ))
+    .hint("Look at lease.keys here and where the lease was granted.")
+}
+
+pub fn sign_before_commit(lease: &str, token: i64) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!(
+            "token {token} of lease \"{lease}\" cannot be signed in the transaction that got it"
+        ),
+    )
+    .detail("A grant that is rolled back was none, and its signature would outlive it.")
+    .hint("Commit first, then have the token signed.")
+}
+
+pub fn no_signing_key() -> Refusal {
+    Refusal::new(Code::UnknownObject, "there is no key to sign tokens with")
+        .detail("No key was made in this database; keys do not come along with a copy of it.")
+        .hint("Call lease_key_make, and lease_key_trust with what it returns on each resource.")
+}
+
+pub fn not_a_key_of_ours(public_key: &str) -> Refusal {
+    Refusal::new(Code::UnknownObject, format!("no key \"{}\" was made here", shown(public_key)))
+        .detail("It is not the public half of a key that lease_key_make made in this database.")
+        .hint("Look at lease.keys for the keys there are.")
+}
+
+pub fn not_a_trusted_key(public_key: &str) -> Refusal {
+    Refusal::new(Code::UnknownObject, format!("key \"{}\" is not trusted", shown(public_key)))
+        .detail("There is nothing to take back.")
+        .hint("Look at lease.keys for the keys there are.")
 }
 
 // --- guards --------------------------------------------------------------------------------------

@@ -23,8 +23,11 @@ fn pair(name: &str) -> Result<(Server, Server, Client)> {
     Ok((primary, standby, client))
 }
 
+/// A public half that there is no private one of here.
+const KEY: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+
 /// Every function of the extension: a call, and what it must answer on a standby.
-const ON_A_STANDBY: [(&str, &str, &str); 21] = [
+const ON_A_STANDBY: [(&str, &str, &str); 26] = [
     ("compute_now", "SELECT compute_now()", "reads"),
     ("lease_clock_skew", "SELECT lease_clock_skew(now())", "reads"),
     ("home", "SELECT lease.home()", "reads"),
@@ -37,6 +40,11 @@ const ON_A_STANDBY: [(&str, &str, &str); 21] = [
     ("lease_drop", "SELECT lease_drop('job')", "25006"),
     ("lease_void_all", "SELECT lease_void_all()", "25006"),
     ("lease_fence_raise", "SELECT lease_fence_raise('far', 1)", "25006"),
+    ("lease_key_make", "SELECT lease_key_make()", "25006"),
+    ("lease_key_use", "SELECT lease_key_use('KEY')", "25006"),
+    ("lease_key_trust", "SELECT lease_key_trust('KEY')", "25006"),
+    ("lease_key_distrust", "SELECT lease_key_distrust('KEY')", "25006"),
+    ("lease_token_sign", "SELECT lease_token_sign('job', TOKEN)", "55000"),
     ("lease_guard", "SELECT lease_guard('plain', 'job')", "25006"),
     ("lease_unguard", "SELECT lease_unguard('work')", "25006"),
     ("lease_fence_check", "SELECT lease_fence_check('job', TOKEN)", "55000"),
@@ -61,7 +69,8 @@ fn every_function_knows_a_standby() -> Result<()> {
     let mut reader = standby.connect("jobs")?;
     present(&mut reader, "job", token)?;
     for (function, call, expected) in ON_A_STANDBY {
-        let outcome = reader.batch_execute(&call.replace("TOKEN", &token.to_string()));
+        let outcome =
+            reader.batch_execute(&call.replace("TOKEN", &token.to_string()).replace("KEY", KEY));
         match expected {
             "reads" => outcome?,
             code => drop(refused(outcome, code).map_err(|e| e.context(function))?),
