@@ -1,6 +1,6 @@
 //! Which C symbol of sql/*.sql is which function, and what happens when the library is loaded.
 
-use crate::{clock, fence, fleet, lease, pg};
+use crate::{arguments, clock, fence, fleet, lease, pg};
 
 crate::sql_functions! {
     pg_lease_now, pg_finfo_pg_lease_now => clock::compute_now;
@@ -27,6 +27,17 @@ crate::sql_functions! {
     pg_lease_guard_writes, pg_finfo_pg_lease_guard_writes => fence::guard::guard_writes;
     pg_lease_guard, pg_finfo_pg_lease_guard => fence::attach::guard;
     pg_lease_unguard, pg_finfo_pg_lease_unguard => fence::attach::unguard;
+    pg_lease_check_writable, pg_finfo_pg_lease_check_writable => arguments::check_writable;
+    pg_lease_check_name, pg_finfo_pg_lease_check_name => arguments::check_name;
+    pg_lease_check_label, pg_finfo_pg_lease_check_label => arguments::check_label;
+    pg_lease_check_span, pg_finfo_pg_lease_check_span => arguments::check_span;
+    pg_lease_check_number, pg_finfo_pg_lease_check_number => arguments::check_number;
+    pg_lease_check_time, pg_finfo_pg_lease_check_time => arguments::check_time;
+    pg_lease_check_pairs, pg_finfo_pg_lease_check_pairs => arguments::check_pairs;
+    pg_lease_next_generation, pg_finfo_pg_lease_next_generation => arguments::next_generation;
+    pg_lease_begun, pg_finfo_pg_lease_begun => arguments::begun;
+    pg_lease_refuse_run, pg_finfo_pg_lease_refuse_run => arguments::refuse_run;
+    pg_lease_refuse_claim, pg_finfo_pg_lease_refuse_claim => arguments::refuse_claim;
     pg_lease_cover, pg_finfo_pg_lease_cover => fence::attach::cover;
 }
 

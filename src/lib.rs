@@ -8,6 +8,7 @@
 //! | `lease/` | acquire, renew, release, takeover, drop: one verb a file; the mint |
 //! | `fence/` | presented tokens, the check, the commit check, guards, fences of other servers |
 //! | `fleet/` | workers, the shards that they share, who has which |
+//! | `arguments` | checks and refusals for the functions that are written in SQL |
 //! | `entry` | which C symbol of sql/*.sql is which function here |
 //!
 //! The SQL that creates the objects is in `sql/`, in the order in which it runs.
@@ -16,6 +17,7 @@
 
 ::pgrx::pg_module_magic!(name, version);
 
+mod arguments;
 mod clock;
 mod entry;
 mod fence;
@@ -31,9 +33,11 @@ pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["lease
 pgrx::extension_sql_file!("../sql/keys.sql", name = "keys", requires = ["fence"]);
 pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["keys"]);
 pgrx::extension_sql_file!("../sql/fleet.sql", name = "fleet", requires = ["leases"]);
+pgrx::extension_sql_file!("../sql/arguments.sql", name = "arguments", requires = ["guards"]);
+pgrx::extension_sql_file!("../sql/once.sql", name = "once", requires = ["arguments"]);
 pgrx::extension_sql_file!(
     "../sql/views.sql",
     name = "views",
-    requires = ["guards", "fleet"],
+    requires = ["guards", "fleet", "once"],
     finalize
 );

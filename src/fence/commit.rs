@@ -24,7 +24,7 @@ const COARSE_WAIT_MS: u32 = 1_000;
 
 fn before_commit() -> Result<()> {
     transaction::start_deciding();
-    if transaction::has_changed_ownership() {
+    if transaction::must_last() {
         xact::commit_durably();
     }
     decide()
@@ -32,10 +32,13 @@ fn before_commit() -> Result<()> {
 
 fn before_prepare() -> Result<()> {
     transaction::start_deciding();
-    match transaction::changed_lease() {
-        Some(lease) => Err(refusal::prepare_after_change(&lease)),
-        None => decide(),
+    if let Some(lease) = transaction::changed_lease() {
+        return Err(refusal::prepare_after_change(&lease));
     }
+    if let Some(job) = transaction::begun_job() {
+        return Err(refusal::prepare_after_run(&job));
+    }
+    decide()
 }
 
 /// A transaction that has written nothing has nothing to answer for.

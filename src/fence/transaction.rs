@@ -49,8 +49,16 @@ struct State {
     granted: Vec<Mark>,
     /// Changes of ownership.
     changed: Vec<Mark>,
+    /// Jobs of which it began a run that must never begin again.
+    begun: Vec<Mark>,
     /// The commit check has run: what comes later is decided at once.
     deciding: bool,
+}
+
+impl State {
+    fn marks(&mut self) -> [&mut Vec<Mark>; 4] {
+        [&mut self.declared, &mut self.granted, &mut self.changed, &mut self.begun]
+    }
 }
 
 static STATE: Backend<State> = Backend::new(State {
@@ -58,6 +66,7 @@ static STATE: Backend<State> = Backend::new(State {
     declared: Vec::new(),
     granted: Vec::new(),
     changed: Vec::new(),
+    begun: Vec::new(),
     deciding: false,
 });
 
@@ -135,8 +144,19 @@ pub fn changed_lease() -> Option<String> {
     STATE.with(|state| state.changed.first().map(|mark| mark.key.name.clone()))
 }
 
-pub fn has_changed_ownership() -> bool {
-    STATE.with(|state| !state.changed.is_empty())
+pub fn begun(job: &Rc<Key>) {
+    let mark = mark(job, 0);
+    STATE.with(|state| state.begun.push(mark));
+}
+
+/// A job of which this transaction began a run, if any.
+pub fn begun_job() -> Option<String> {
+    STATE.with(|state| state.begun.first().map(|mark| mark.key.name.clone()))
+}
+
+/// Whether what it did must outlive any crash, whatever the session's synchronous_commit says.
+pub fn must_last() -> bool {
+    STATE.with(|state| !state.changed.is_empty() || !state.begun.is_empty())
 }
 
 pub fn is_deciding() -> bool {
@@ -158,7 +178,7 @@ pub fn forget() {
     STATE.with(|state| {
         state.entries.clear();
         state.entries.shrink_to(ROOM);
-        for marks in [&mut state.declared, &mut state.granted, &mut state.changed] {
+        for marks in state.marks() {
             marks.clear();
             marks.shrink_to(ROOM);
         }
@@ -179,7 +199,7 @@ pub fn hand_to_parent(mine: SubId, parent: SubId) {
                 hand(by);
             }
         }
-        for marks in [&mut state.declared, &mut state.granted, &mut state.changed] {
+        for marks in state.marks() {
             marks.iter_mut().for_each(|mark| hand(&mut mark.by));
         }
     });
@@ -193,7 +213,7 @@ pub fn undo(mine: SubId) {
                 entry.settled_by = None;
             }
         }
-        for marks in [&mut state.declared, &mut state.granted, &mut state.changed] {
+        for marks in state.marks() {
             marks.retain(|mark| mark.by != mine);
         }
     });

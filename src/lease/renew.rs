@@ -39,7 +39,8 @@ pub fn renew_many(args: &Args) -> Result<Vec<Answer>> {
     let tokens = args.bigints(2, "tokens")?;
     let ttl_ms = args.ttl_ms(3)?;
     if keys.len() != tokens.len() {
-        return Err(refusal::unequal_arrays(keys.len(), tokens.len()));
+        let (names, tokens) = (keys.len() as i64, tokens.len() as i64);
+        return Err(refusal::unequal_arrays(("names", names), ("tokens", tokens)));
     }
     check_writable("lease_renew_many")?;
     in_order(&keys, |at| {

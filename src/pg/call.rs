@@ -66,10 +66,15 @@ impl Args {
     }
 
     pub fn ttl_ms(&self, index: usize) -> Result<i32> {
-        let datum = self.needed(index, "ttl")?;
+        self.span_ms(index, "ttl")
+    }
+
+    /// A length of time by the rules of ttls.
+    pub fn span_ms(&self, index: usize, name: &str) -> Result<i32> {
+        let datum = self.needed(index, name)?;
         // SAFETY: the SQL declaration says interval, which is passed by reference and never toasted.
         let interval = unsafe { &*datum.cast_mut_ptr::<pg_sys::Interval>() };
-        time::ttl_ms(interval.month, interval.day, interval.time)
+        time::span_ms(name, interval.month, interval.day, interval.time)
     }
 
     pub fn texts(&self, index: usize, name: &str) -> Result<Vec<String>> {

@@ -5,6 +5,7 @@ pub mod fence;
 pub mod hash;
 pub mod lease;
 pub mod name;
+pub mod number;
 pub mod pattern;
 pub mod presented;
 pub mod refusal;

@@ -1,4 +1,4 @@
-//! Names of leases and owners.
+//! Names of leases and owners, and of what else has a name.
 
 use super::refusal::{self, Result};
 
@@ -7,20 +7,32 @@ pub const MOST_CHARACTERS: usize = 200;
 
 /// Accepts what matches `^[A-Za-z0-9._:@/-]{1,200}$` (Better Compute's rule), refuses the rest.
 pub fn check_lease(name: &str) -> Result<()> {
+    if is_name(name) { Ok(()) } else { Err(refusal::bad_name(name)) }
+}
+
+/// The same rule for what is not a lease: a job, a queue.
+pub fn check_name(argument: &str, name: &str) -> Result<()> {
+    if is_name(name) { Ok(()) } else { Err(refusal::bad_other_name(argument, name)) }
+}
+
+fn is_name(name: &str) -> bool {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"._:@/-".contains(&b);
-    if (1..=MOST_CHARACTERS).contains(&name.len()) && name.bytes().all(legal) {
-        return Ok(());
-    }
-    Err(refusal::bad_name(name))
+    (1..=MOST_CHARACTERS).contains(&name.len()) && name.bytes().all(legal)
 }
 
 /// Accepts 1 to 200 characters without control characters.
 pub fn check_owner(owner: &str) -> Result<()> {
-    let length = owner.chars().take(MOST_CHARACTERS + 1).count();
-    if (1..=MOST_CHARACTERS).contains(&length) && !owner.chars().any(char::is_control) {
-        return Ok(());
-    }
-    Err(refusal::bad_owner(owner))
+    if is_label(owner) { Ok(()) } else { Err(refusal::bad_owner(owner)) }
+}
+
+/// The same rule for what is not an owner: a run, a key, a worker.
+pub fn check_label(argument: &str, text: &str) -> Result<()> {
+    if is_label(text) { Ok(()) } else { Err(refusal::bad_label(argument, text)) }
+}
+
+fn is_label(text: &str) -> bool {
+    let length = text.chars().take(MOST_CHARACTERS + 1).count();
+    (1..=MOST_CHARACTERS).contains(&length) && !text.chars().any(char::is_control)
 }
 
 #[cfg(test)]

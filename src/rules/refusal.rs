@@ -87,7 +87,20 @@ pub fn bad_name(name: &str) -> Refusal {
         "A lease name has 1 to 200 characters from A-Z, a-z, 0-9 and . _ : @ / -; this one has {}.",
         name.chars().count()
     ))
-    .hint("Choose a name that matches ^[A-Za-z0-9._:@/-]{1,200}$.")
+    .hint(NAME_HINT)
+}
+
+const NAME_HINT: &str = "Choose a name that matches ^[A-Za-z0-9._:@/-]{1,200}$.";
+
+/// Of another name than a lease's, by the same rule: a job, a queue.
+pub fn bad_other_name(argument: &str, name: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid {argument} \"{}\"", shown(name)))
+        .detail(format!(
+            "A {argument} has 1 to 200 characters from A-Z, a-z, 0-9 and . _ : @ / -; this one has \
+             {}.",
+            name.chars().count()
+        ))
+        .hint(NAME_HINT)
 }
 
 pub fn bad_owner(owner: &str) -> Refusal {
@@ -99,10 +112,34 @@ pub fn bad_owner(owner: &str) -> Refusal {
         .hint("Name one incarnation of a process, for instance by host, pid and start time.")
 }
 
-pub fn bad_ttl(why: &str) -> Refusal {
-    Refusal::new(Code::InvalidValue, format!("invalid ttl: {why}"))
-        .detail("A ttl is a whole number of milliseconds from 1 ms to 1 day, without months.")
+/// Of a text that is free but for its length and control characters: a run, a key, a worker.
+pub fn bad_label(argument: &str, text: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid {argument} \"{}\"", shown(text)))
+        .detail(format!(
+            "A {argument} has 1 to 200 characters and no control characters; this one has {}.",
+            text.chars().count()
+        ))
+        .hint(format!("Give a shorter {argument}, or a hash of it."))
+}
+
+pub fn bad_span(argument: &str, why: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid {argument}: {why}"))
+        .detail(format!(
+            "A {argument} is a whole number of milliseconds from 1 ms to 1 day, without months."
+        ))
         .hint("Give an interval such as '15 s'.")
+}
+
+pub fn out_of_range(argument: &str, given: i64, least: i64, most: i64) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("{argument} is out of range: {given}"))
+        .detail(format!("It must be from {least} to {most}."))
+        .hint("Give a number in this range.")
+}
+
+pub fn infinite_time(argument: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid {argument}: it is not finite"))
+        .detail("Such a time never comes, or is always past.")
+        .hint("Give a point in time.")
 }
 
 pub fn bad_choice(argument: &str, given: &str, choices: &[&str]) -> Refusal {
@@ -155,10 +192,11 @@ pub fn too_many(what: &str, most: usize, given: usize) -> Refusal {
         .hint("Split the call.")
 }
 
-pub fn unequal_arrays(names: usize, tokens: usize) -> Refusal {
-    Refusal::new(Code::InvalidValue, "names and tokens do not pair up")
-        .detail(format!("There are {names} names and {tokens} tokens."))
-        .hint("Give one token per name, in the same order.")
+/// Of two arrays, each told by its argument and its length.
+pub fn unequal_arrays(first: (&str, i64), second: (&str, i64)) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("{} and {} do not pair up", first.0, second.0))
+        .detail(format!("There are {} {} and {} {}.", first.1, first.0, second.1, second.0))
+        .hint(format!("Give as many {} as {}, in the same order.", second.0, first.0))
 }
 
 // --- where a call cannot run -------------------------------------------------------------------
@@ -188,6 +226,15 @@ pub fn prepare_after_change(lease: &str) -> Refusal {
     )
     .detail("A prepared change of ownership would hold the lease for as long as nobody commits it.")
     .hint("Change ownership in a transaction of its own and commit that first.")
+}
+
+pub fn prepare_after_run(job: &str) -> Refusal {
+    Refusal::new(
+        Code::NotSupported,
+        format!("cannot prepare a transaction that began a run of job \"{job}\""),
+    )
+    .detail("Nobody else could begin the run, or learn who did, for as long as nobody commits it.")
+    .hint("Begin the run in a transaction of its own and commit that first.")
 }
 
 // --- leases --------------------------------------------------------------------------------------
@@ -262,6 +309,34 @@ pub fn no_workers() -> Refusal {
     Refusal::new(Code::InvalidValue, "no workers to share the shards among")
         .detail("The array of workers is empty, so no shard has an owner.")
         .hint("Name at least one worker.")
+}
+
+// --- runs and queues ----------------------------------------------------------------------------
+
+pub fn run_not_begun(job: &str, run: &str) -> Refusal {
+    Refusal::new(
+        Code::UnknownObject,
+        format!("run \"{}\" of job \"{}\" was not begun", shown(run), shown(job)),
+    )
+    .detail("lease_once has not answered true for it, or not in a transaction that committed.")
+    .hint("Call lease_once first, and commit.")
+}
+
+/// `worker` has claimed the key since, if anybody.
+pub fn claim_lost(queue: &str, key: &str, generation: i64, worker: Option<&str>) -> Refusal {
+    let fact = match worker {
+        Some(worker) => format!("It has been claimed by \"{}\" since.", shown(worker)),
+        None => "It is not claimed, or not in the queue any more.".to_owned(),
+    };
+    Refusal::new(
+        Code::NotInState,
+        format!(
+            "key \"{}\" of queue \"{queue}\" is not claimed under generation {generation}",
+            shown(key)
+        ),
+    )
+    .detail(fact)
+    .hint("Roll the work back; claim for longer than the work takes.")
 }
 
 // --- the fence -----------------------------------------------------------------------------------

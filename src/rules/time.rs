@@ -16,21 +16,22 @@ pub const DAY_US: i64 = 86_400_000_000;
 
 /// Turns an interval into whole milliseconds from 1 ms to 1 day.
 /// An infinite interval of PostgreSQL 17 has months too, and is refused with them.
-pub fn ttl_ms(months: i32, days: i32, micros: i64) -> Result<i32> {
+pub fn span_ms(argument: &str, months: i32, days: i32, micros: i64) -> Result<i32> {
+    let bad = |why| refusal::bad_span(argument, why);
     if months != 0 {
-        return Err(refusal::bad_ttl("months have no fixed length"));
+        return Err(bad("months have no fixed length"));
     }
     let total = i128::from(days) * i128::from(DAY_US) + i128::from(micros);
     if total < 1_000 {
-        return Err(refusal::bad_ttl("it is shorter than 1 ms"));
+        return Err(bad("it is shorter than 1 ms"));
     }
     if total > i128::from(DAY_US) {
-        return Err(refusal::bad_ttl("it is longer than 1 day"));
+        return Err(bad("it is longer than 1 day"));
     }
     if total % 1_000 != 0 {
-        return Err(refusal::bad_ttl("it has a fraction of a millisecond"));
+        return Err(bad("it has a fraction of a millisecond"));
     }
-    i32::try_from(total / 1_000).map_err(|_| refusal::bad_ttl("it is longer than 1 day"))
+    i32::try_from(total / 1_000).map_err(|_| bad("it is longer than 1 day"))
 }
 
 /// When a lease taken at `now` expires.
@@ -64,6 +65,10 @@ mod tests {
             1,
             "a clock before 2026 gives a small number, never a negative one"
         );
+    }
+
+    fn ttl_ms(months: i32, days: i32, micros: i64) -> Result<i32> {
+        span_ms("ttl", months, days, micros)
     }
 
     #[test]

@@ -36,6 +36,23 @@ SELECT name, owner, token = :token AS token FROM lease.lease;
 SELECT count(*) AS raised FROM lease.fence;
 SELECT count(*) AS prepared FROM pg_prepared_xacts;
 
+-- nor one that began a run
+BEGIN;
+SELECT lease_once('payout', 'today');
+PREPARE TRANSACTION 'regress_no';
+BEGIN;
+SAVEPOINT s;
+SELECT lease_once('payout', 'today');
+ROLLBACK TO s;
+INSERT INTO lease.once VALUES ('2020-01-01', NULL, 'payout', 'other', 'me', 'test');
+PREPARE TRANSACTION 'regress_yes';
+ROLLBACK PREPARED 'regress_yes';
+BEGIN;
+SELECT lease_once('payout', 'today');
+\set VERBOSITY default
+PREPARE TRANSACTION 'regress_no';
+\set VERBOSITY sqlstate
+
 -- what was rolled back, or refused, changed nothing
 BEGIN;
 SAVEPOINT s;

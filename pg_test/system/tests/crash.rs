@@ -148,6 +148,25 @@ fn an_acknowledged_change_survives_without_synchronous_commit() -> Result<()> {
     Ok(())
 }
 
+/// Breaks if a run could be begun again because the first beginning was not on disk.
+#[test]
+fn a_run_that_was_begun_stays_begun_without_synchronous_commit() -> Result<()> {
+    let server = lazy_server("once")?;
+    database(&server, "jobs")?.batch_execute("CREATE TABLE ordinary (n int)")?;
+    let once = "SELECT lease_once('payout', 'today')";
+    for first in [true, false] {
+        let mut session = server.connect("jobs")?;
+        session.batch_execute("SET synchronous_commit = off")?;
+        assert_eq!(session.query_one(once, &[])?.get::<_, bool>(0), first);
+        session.execute("INSERT INTO ordinary VALUES (1)", &[])?;
+        server.kill9()?;
+        server.start_again()?;
+    }
+    let kept: i64 = server.connect("jobs")?.query_one("SELECT count(*) FROM ordinary", &[])?.get(0);
+    ensure!(kept < 2, "no crash has lost anything");
+    Ok(())
+}
+
 /// Breaks if a restart gave a lease a new term or ended it.
 #[test]
 fn a_restart_leaves_the_time_that_was_left() -> Result<()> {
