@@ -11,8 +11,9 @@ COMMENT ON FUNCTION lease_fence_check(text, bigint, text, text) IS
     'newest (the newest token this database has obeyed; a higher one raises it, for roles that may '
     'execute lease_fence_raise). signature: from lease_token_sign, for guards that take signed tokens '
     'only; one that is not good is refused in any mode. Open to PUBLIC, as a check only refuses. '
-    'Raises 55000 for a stale, ended or never granted token and on a standby, 42501 for a higher '
-    'token from other roles, 55P03 when mode newest waits too long for another transaction, 22023 '
+    'Raises 55000 for a stale, ended or never granted token and on a standby, 42501 for a token that '
+    'another role took, and for a higher one from roles that may not raise it, 55P03 when mode newest '
+    'waits too long for another transaction, 22023 '
     'and 22004 for bad arguments.';
 
 CREATE FUNCTION lease_fence_raise(name text, token bigint, signature text DEFAULT NULL)

@@ -1,17 +1,17 @@
--- Leases: every function that writes is closed to PUBLIC; GRANT EXECUTE opens it to a role.
+-- Leases. Each call asks lease.allowed whether the role may do this with that name.
 
 CREATE FUNCTION lease_acquire(
     name text, owner text, ttl interval DEFAULT '15 s', keep_token text DEFAULT 'while_live')
     RETURNS lease.answer
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_acquire';
-REVOKE ALL ON FUNCTION lease_acquire(text, text, interval, text) FROM PUBLIC;
 COMMENT ON FUNCTION lease_acquire(text, text, interval, text) IS
     'Takes a lease that is free, expired or the caller''s own. Status granted (a new token), renewed '
     '(the caller''s own token goes on), held (by another: nothing was changed), busy (another session '
     'is changing it right now). keep_token: while_live (a lapsed lease gets a new token), while_owner '
-    '(the same owner keeps its token even after a lapse), never. Raises 22023 for a bad name, owner, '
-    'ttl or keep_token, 22004 for NULL, 55P03 when a commit under the old token does not end within '
+    '(the same owner keeps its token even after a lapse), never. A lease is the caller''s own if the '
+    'owner and the role are those that took it. Raises 42501 without the right use on the name, 22023 '
+    'for a bad name, owner, ttl or keep_token, 22004 for NULL, 55P03 when a commit under the old token does not end within '
     'lock_timeout, 25006 on a standby or in a read-only transaction, 2200H at the end of bigint.';
 
 CREATE FUNCTION lease_acquire_many(
@@ -19,7 +19,6 @@ CREATE FUNCTION lease_acquire_many(
     RETURNS SETOF lease.answer
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_acquire_many';
-REVOKE ALL ON FUNCTION lease_acquire_many(text[], text, interval, text) FROM PUBLIC;
 COMMENT ON FUNCTION lease_acquire_many(text[], text, interval, text) IS
     'lease_acquire for up to 1,000 names, a row per element of names, in their order. Locks are taken '
     'in one global order, so batches never deadlock. Errors as lease_acquire.';
@@ -28,30 +27,29 @@ CREATE FUNCTION lease_renew(name text, owner text, token bigint, ttl interval)
     RETURNS lease.answer
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_renew';
-REVOKE ALL ON FUNCTION lease_renew(text, text, bigint, interval) FROM PUBLIC;
 COMMENT ON FUNCTION lease_renew(text, text, bigint, interval) IS
     'Extends the caller''s own lease to a full ttl from now, also after a lapse that nobody used; the '
-    'token stays. Never creates a row, never takes a lease back. Raises 55000 when the lease was '
-    'lost, 55P03 when another session keeps its row locked longer than lock_timeout (5 s where that '
+    'token stays. Never creates a row, never takes a lease back. Raises 42501 when another role took '
+    'it, or without the right use on the name, 55000 when the lease was lost, 55P03 when another session keeps its row locked longer than lock_timeout (5 s where that '
     'is 0), 22023, 22004 and 25006 as lease_acquire.';
 
 CREATE FUNCTION lease_renew_many(names text[], owner text, tokens bigint[], ttl interval)
     RETURNS SETOF lease.answer
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_renew_many';
-REVOKE ALL ON FUNCTION lease_renew_many(text[], text, bigint[], interval) FROM PUBLIC;
 COMMENT ON FUNCTION lease_renew_many(text[], text, bigint[], interval) IS
     'lease_renew for up to 1,000 leases, a row per element of names. One that is lost or busy '
-    '(another session holds its row right now) never holds up or fails the others.';
+    '(another session holds its row right now) never holds up or fails the others. Raises 42501 as '
+    'lease_renew, for the whole call.';
 
 CREATE FUNCTION lease_release(name text, owner text, token bigint)
     RETURNS lease.answer
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_release';
-REVOKE ALL ON FUNCTION lease_release(text, text, bigint) FROM PUBLIC;
 COMMENT ON FUNCTION lease_release(text, text, bigint) IS
     'Gives the caller''s own lease back at once. Status released, or not_held and nothing changed. '
-    'The token ends: guards refuse it from then on. Raises 55P03 when a commit under the token does '
+    'The token ends: guards refuse it from then on. Raises 42501 when another role took it, or '
+    'without the right use on the name, 55P03 when a commit under the token does '
     'not end within lock_timeout, 22023, 22004 and 25006 as lease_acquire.';
 
 CREATE FUNCTION lease_takeover(
@@ -59,20 +57,19 @@ CREATE FUNCTION lease_takeover(
     RETURNS lease.answer
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_takeover';
-REVOKE ALL ON FUNCTION lease_takeover(text, text, interval, text) FROM PUBLIC;
 COMMENT ON FUNCTION lease_takeover(text, text, interval, text) IS
     'Takes a lease whoever holds it, at once, always with a new token: for operators, and where the '
-    'last to say hello wins. The reason goes to the server''s log. Raises 55P03 when another '
+    'last to say hello wins. The reason goes to the server''s log. Raises 42501 without the '
+    'right force on the name, 55P03 when another '
     'takeover or a commit under the old token does not end within lock_timeout (5 s where that is '
     '0), others as lease_acquire.';
 
 CREATE FUNCTION lease_drop(name text) RETURNS void
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_drop';
-REVOKE ALL ON FUNCTION lease_drop(text) FROM PUBLIC;
 COMMENT ON FUNCTION lease_drop(text) IS
     'Forgets a lease that is free or expired and guards no table. Its tokens never come again. Raises '
-    '42704 for an unknown lease, 55P03 for one that is held or busy, 55000 for one that guards tables.';
+    '42501 without the right force on the name, 42704 for an unknown lease, 55P03 for one that is held or busy, 55000 for one that guards tables.';
 
 CREATE FUNCTION lease_void_all() RETURNS bigint
     LANGUAGE c VOLATILE PARALLEL UNSAFE

@@ -13,6 +13,7 @@ CREATE TABLE lease.lease (
     acquisitions bigint      NOT NULL,
     home         bigint      NOT NULL,
     ttl_ms       integer     NOT NULL,
+    role         oid         NOT NULL,
     name         text COLLATE "C" NOT NULL,
     owner        text COLLATE "C",
     CONSTRAINT lease_pkey PRIMARY KEY (name)
@@ -32,6 +33,9 @@ COMMENT ON COLUMN lease.lease.home IS
     'Hash of the database in which the token was granted: in any other database the lease is void.';
 COMMENT ON COLUMN lease.lease.ttl_ms IS
     'The ttl last asked for, in milliseconds: no expiry can be further away than this.';
+COMMENT ON COLUMN lease.lease.role IS
+    'The role that took the lease: a plain OID, which a restore takes whether or not there is such a '
+    'role. It counts only where home is this database''s.';
 COMMENT ON COLUMN lease.lease.name IS 'Matches ^[A-Za-z0-9._:@/-]{1,200}$.';
 COMMENT ON COLUMN lease.lease.owner IS
     'One incarnation of a process, compared exactly. Null after a release.';
@@ -47,6 +51,29 @@ REVOKE ALL ON TABLE lease.fence FROM PUBLIC;
 
 COMMENT ON TABLE lease.fence IS
     'The newest token that this database has obeyed for a lease that is granted elsewhere.';
+
+-- Who may do what with which names. A role is its OID in the database where it was allowed, and its
+-- name in every copy, where OIDs stand for others.
+CREATE TABLE lease.allowed (
+    home      bigint NOT NULL,
+    role      oid    NOT NULL,
+    role_name text COLLATE "C" NOT NULL,
+    pattern   text COLLATE "C" NOT NULL,
+    "right"   text COLLATE "C" NOT NULL,
+    CONSTRAINT allowed_pkey PRIMARY KEY (home, role, pattern, "right")
+);
+REVOKE ALL ON TABLE lease.allowed FROM PUBLIC;
+
+COMMENT ON TABLE lease.allowed IS
+    'What lease_allow has opened: a row for each role, pattern and right. Look at lease.access instead.';
+COMMENT ON COLUMN lease.allowed.home IS
+    'Hash of the database in which the role has this OID: in any other database its name counts.';
+COMMENT ON COLUMN lease.allowed.role IS 'The role, where home is this database''s.';
+COMMENT ON COLUMN lease.allowed.role_name IS
+    'The role''s name when lease_allow or lease_disallow was last called; it counts in every copy.';
+COMMENT ON COLUMN lease.allowed.pattern IS
+    'A lease name, the beginning of one followed by *, or *.';
+COMMENT ON COLUMN lease.allowed."right" IS 'use, force or list.';
 
 -- The mint. Sequences are used as cells that no rollback takes back and no open transaction locks.
 CREATE SEQUENCE lease.token AS bigint CACHE 1 NO CYCLE;
@@ -64,6 +91,7 @@ COMMENT ON SEQUENCE lease.incarnations IS 'How often lease.token was started.';
 -- a restored database is a new incarnation and starts its own.
 SELECT pg_catalog.pg_extension_config_dump('lease.lease', '');
 SELECT pg_catalog.pg_extension_config_dump('lease.fence', '');
+SELECT pg_catalog.pg_extension_config_dump('lease.allowed', '');
 
 -- What every lease function answers.
 CREATE TYPE lease.answer AS (

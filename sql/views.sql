@@ -1,6 +1,7 @@
 -- What people look at.
 
-CREATE VIEW lease.status AS
+-- A barrier, so that no condition of the caller's sees a lease before may_list has been asked.
+CREATE VIEW lease.status WITH (security_barrier = true) AS
 SELECT l.name,
        CASE WHEN l.owner IS NULL THEN 'free'
             WHEN l.home OPERATOR(pg_catalog.<>) h.home THEN 'void'
@@ -12,16 +13,19 @@ SELECT l.name,
        l.expires_at,
        CASE WHEN l.expires_at OPERATOR(pg_catalog.>) n.now
             THEN l.expires_at OPERATOR(pg_catalog.-) n.now END AS remaining,
-       l.since
+       l.since,
+       CASE WHEN l.owner IS NOT NULL AND l.home OPERATOR(pg_catalog.=) h.home
+            THEN pg_catalog.pg_get_userbyid(l.role) END AS role
 FROM lease.lease AS l
 CROSS JOIN (SELECT @extschema@.compute_now() AS now OFFSET 0) AS n
-CROSS JOIN (SELECT lease.home() AS home OFFSET 0) AS h;
+CROSS JOIN (SELECT lease.home() AS home OFFSET 0) AS h
+WHERE lease.may_list(l.name);
 REVOKE ALL ON TABLE lease.status FROM PUBLIC;
-GRANT SELECT ON TABLE lease.status TO pg_monitor;
+GRANT SELECT ON TABLE lease.status TO PUBLIC;
 COMMENT ON VIEW lease.status IS
-    'Every lease: state is held, expired (nobody took it yet: its holder''s writes still pass), free '
+    'Every lease that one may list (members of pg_monitor: all): state is held, expired (nobody took it yet: its holder''s writes still pass), free '
     '(released) or void (granted in another copy of this database). remaining: time to the expiry. '
-    'since: when ownership last changed.';
+    'since: when ownership last changed. role: the role that took it.';
 
 CREATE VIEW lease.guards AS
 SELECT t.tgrelid::pg_catalog.regclass AS relation,
@@ -67,6 +71,24 @@ COMMENT ON VIEW lease.keys IS
     'The public halves of keys: state is signs (tokens granted here are signed with it), waits (made '
     'here, until lease_key_use), void (made in another copy of this database) or trusted (signatures '
     'of leases that match the pattern are good here). since: when it was made, or first trusted.';
+
+CREATE VIEW lease.access AS
+SELECT COALESCE(r.rolname::pg_catalog.text, a.role_name) AS role,
+       a.pattern,
+       pg_catalog.array_agg(DISTINCT a."right") AS rights,
+       pg_catalog.bool_or(r.oid IS NOT NULL) AS role_exists
+FROM lease.allowed AS a
+CROSS JOIN (SELECT lease.home() AS home OFFSET 0) AS h
+LEFT JOIN pg_catalog.pg_roles AS r ON
+    CASE WHEN a.home OPERATOR(pg_catalog.=) h.home
+         THEN r.oid OPERATOR(pg_catalog.=) a.role
+         ELSE r.rolname::pg_catalog.text OPERATOR(pg_catalog.=) a.role_name END
+GROUP BY 1, 2;
+REVOKE ALL ON TABLE lease.access FROM PUBLIC;
+GRANT SELECT ON TABLE lease.access TO PUBLIC;
+COMMENT ON VIEW lease.access IS
+    'What lease_allow has opened: role, pattern, rights. role_exists: false for a role that was '
+    'dropped, or that is missing in this copy of the database, and for which the line opens nothing.';
 
 -- Last of all, so that it does not fire for the statements of this script.
 CREATE EVENT TRIGGER pg_lease_cover ON ddl_command_end

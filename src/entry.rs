@@ -13,6 +13,9 @@ crate::sql_functions! {
     pg_lease_takeover, pg_finfo_pg_lease_takeover => lease::takeover::takeover;
     pg_lease_drop, pg_finfo_pg_lease_drop => lease::drop::drop_lease;
     pg_lease_void_all, pg_finfo_pg_lease_void_all => lease::drop::void_all;
+    pg_lease_allow, pg_finfo_pg_lease_allow => lease::access::allow;
+    pg_lease_disallow, pg_finfo_pg_lease_disallow => lease::access::disallow;
+    pg_lease_may_list, pg_finfo_pg_lease_may_list => lease::access::may_list;
     pg_lease_home, pg_finfo_pg_lease_home => lease::home;
     pg_lease_fence_check, pg_finfo_pg_lease_fence_check => fence::check::fence_check;
     pg_lease_fence_raise, pg_finfo_pg_lease_fence_raise => fence::newest::fence_raise;
@@ -47,5 +50,6 @@ crate::sql_functions! {
 pub extern "C-unwind" fn _PG_init() {
     pg::settings::define();
     pg::catalog::watch();
+    pg::role::watch();
     pg::xact::register(fence::commit::HOOKS);
 }

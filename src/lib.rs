@@ -5,7 +5,7 @@
 //! | `rules/` | who gets a lease, which token is good, what a name or a ttl may be; plain Rust |
 //! | `pg/` | the PostgreSQL side: rows, locks, transactions, settings, errors; all unsafe code |
 //! | `clock` | compute_now, lease_clock_skew |
-//! | `lease/` | acquire, renew, release, takeover, drop: one verb a file; the mint |
+//! | `lease/` | acquire, renew, release, takeover, drop: one verb a file; rights; the mint |
 //! | `fence/` | presented tokens, the check, the commit check, guards, fences of other servers |
 //! | `fleet/` | workers, the shards that they share, who has which |
 //! | `arguments` | checks and refusals for the functions that are written in SQL |
@@ -29,7 +29,8 @@ mod rules;
 pgrx::extension_sql_file!("../sql/schema.sql", name = "schema", bootstrap);
 pgrx::extension_sql_file!("../sql/clock.sql", name = "clock", requires = ["schema"]);
 pgrx::extension_sql_file!("../sql/leases.sql", name = "leases", requires = ["clock"]);
-pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["leases"]);
+pgrx::extension_sql_file!("../sql/access.sql", name = "access", requires = ["leases"]);
+pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["access"]);
 pgrx::extension_sql_file!("../sql/keys.sql", name = "keys", requires = ["fence"]);
 pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["keys"]);
 pgrx::extension_sql_file!("../sql/fleet.sql", name = "fleet", requires = ["leases"]);

@@ -4,7 +4,7 @@
 use super::presented::Shown;
 use super::transaction::{self, Rule};
 use super::{commit, newest, signature};
-use crate::lease::{fact, lease_argument};
+use crate::lease::{access, fact, lease_argument};
 use crate::pg::call::Args;
 use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
@@ -40,7 +40,8 @@ pub fn check(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
         Mode::Live => Rule::Live,
         Mode::Newest => Rule::Newest,
     };
-    if transaction::answers_for(key, token, rule) {
+    let role = role::caller();
+    if transaction::answers_for(key, token, rule, role) {
         return Ok(());
     }
     if identity::in_recovery() {
@@ -54,7 +55,7 @@ pub fn check(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
         refuse_old_snapshot(key, token, rule)?;
     }
     show_presence(key, token, rule);
-    transaction::answer_for(key, token, rule);
+    transaction::answer_for(key, token, rule, role);
     if transaction::is_deciding() {
         commit::decide_last()?;
     }
@@ -90,25 +91,27 @@ pub fn class(rule: Rule) -> Class {
     }
 }
 
-/// Refuses unless the lease's row says that the token is good. `again`: it was let through before.
+/// Refuses unless the lease's row says that the token is good, and that the caller may present it.
+/// `again`: this transaction was let through before, and only the token is judged again.
 pub fn confirm(key: &Key, token: i64, live: bool, again: bool) -> Result<()> {
     let fence = rows::lease_fence(key, identity::home(), again);
-    match judge(fence.as_ref(), token, live, clock::now) {
-        Verdict::Good => Ok(()),
-        verdict => Err(explain(key, token, verdict)),
+    match (judge(fence.as_ref(), token, live, clock::now), &fence) {
+        (Verdict::Good, Some(fence)) if !again => access::check_taker(key, fence.role),
+        (Verdict::Good, _) => Ok(()),
+        (verdict, _) => Err(explain(key, token, verdict)),
     }
 }
 
 fn explain(key: &Key, token: i64, verdict: Verdict) -> Refusal {
     let row = rows::lease(key);
-    let lost = |row: Option<&LeaseRow>| refusal::lost(&key.name, token, &fact(row));
+    let lost = |row: Option<&LeaseRow>| refusal::lost(&key.name, token, &fact(key, row));
     match (verdict, &row) {
         (Verdict::Unknown, _) | (_, None) => refusal::never_granted(&key.name, token),
         (Verdict::Expired, Some(row)) => {
             refusal::expired(&key.name, token, &clock::shown(row.expires_at))
         }
         (Verdict::Stale, Some(row)) if row.token < token => {
-            refusal::never_granted(&key.name, token).detail(fact(Some(row)))
+            refusal::never_granted(&key.name, token).detail(fact(key, Some(row)))
         }
         (_, row) => lost(row.as_ref()),
     }
@@ -122,6 +125,7 @@ pub fn settle(key: &Key, row: &LeaseRow) -> Result<()> {
         expires_at: row.expires_at,
         owned: row.owner.is_some(),
         void: row.home != identity::home(),
+        role: row.role,
     };
     for at in 0..transaction::entries() {
         let Some(entry) = transaction::unsettled(at) else {

@@ -27,6 +27,8 @@ pub struct Entry {
     pub key: Rc<Key>,
     pub token: i64,
     pub rule: Rule,
+    /// Who presented it.
+    role: u32,
     pub by: SubId,
     /// Decided already, by the subtransaction that ended the token itself.
     pub settled_by: Option<SubId>,
@@ -71,11 +73,12 @@ static STATE: Backend<State> = Backend::new(State {
 });
 
 /// Whether the transaction answers for this already, so that nothing need be read again.
-pub fn answers_for(key: &Key, token: i64, rule: Rule) -> bool {
+pub fn answers_for(key: &Key, token: i64, rule: Rule, role: u32) -> bool {
     STATE.with(|state| {
         state.entries.iter().rev().any(|entry| {
             entry.token == token
                 && entry.rule == rule
+                && entry.role == role
                 && entry.settled_by.is_none()
                 && *entry.key == *key
         })
@@ -83,9 +86,9 @@ pub fn answers_for(key: &Key, token: i64, rule: Rule) -> bool {
 }
 
 /// From now on the commit depends on this.
-pub fn answer_for(key: &Rc<Key>, token: i64, rule: Rule) {
+pub fn answer_for(key: &Rc<Key>, token: i64, rule: Rule, role: u32) {
     let by = xact::current();
-    let entry = Entry { key: Rc::clone(key), token, rule, by, settled_by: None };
+    let entry = Entry { key: Rc::clone(key), token, rule, role, by, settled_by: None };
     STATE.with(|state| state.entries.push(entry));
 }
 

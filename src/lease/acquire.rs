@@ -1,7 +1,7 @@
 //! lease_acquire and lease_acquire_many.
 
 use super::{
-    check_writable, grant, has_it, has_it_not, in_order, lease_argument, names_argument,
+    access, check_writable, grant, has_it, has_it_not, in_order, lease_argument, names_argument,
     owner_argument, wait_ms,
 };
 use crate::pg::answer::{Answer, Status};
@@ -10,6 +10,7 @@ use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, identity};
+use crate::rules::access::Right;
 use crate::rules::lease::{self, Acquire, KeepToken};
 use crate::rules::refusal::{Code, Result};
 use crate::rules::time::{self, Micros};
@@ -43,6 +44,7 @@ pub fn acquire(args: &Args) -> Result<Answer> {
     let key = lease_argument(args, 0)?;
     let wish = Wish::read(args)?;
     check_writable("lease_acquire")?;
+    access::check(&key, Right::Use)?;
     acquire_one(&key, &wish)
 }
 
@@ -50,6 +52,7 @@ pub fn acquire_many(args: &Args) -> Result<Vec<Answer>> {
     let keys = names_argument(args, 0)?;
     let wish = Wish::read(args)?;
     check_writable("lease_acquire_many")?;
+    access::check_all(&keys, Right::Use)?;
     in_order(&keys, |at| match acquire_one(&keys[at], &wish) {
         Err(refusal) if refusal.code == Code::Busy => {
             Ok(has_it_not(&keys[at], Status::Busy, rows::lease(&keys[at]).as_ref(), clock::now()))

@@ -1,12 +1,13 @@
 //! lease_drop and lease_void_all.
 
-use super::{check_writable, grant, lease_argument, row_busy, wait_ms};
+use super::{access, check_writable, grant, lease_argument, row_busy, wait_ms};
 use crate::fence::transaction;
 use crate::pg::call::Args;
 use crate::pg::key::key;
 use crate::pg::locks::{Class, Tag};
 use crate::pg::rows::{self, Locked};
 use crate::pg::{clock, ddl, identity, locks};
+use crate::rules::access::Right;
 use crate::rules::fence::Mode;
 use crate::rules::lease::State;
 use crate::rules::refusal::{self, Result};
@@ -15,6 +16,7 @@ use crate::rules::refusal::{self, Result};
 pub fn drop_lease(args: &Args) -> Result<()> {
     let key = lease_argument(args, 0)?;
     check_writable("lease_drop")?;
+    access::check(&key, Right::Force)?;
     let wait = wait_ms();
     let row = match rows::lock_lease(&key, wait, |_| true) {
         Locked::Missing | Locked::Unwanted(_) => return Err(refusal::unknown_lease(&key.name)),

@@ -6,7 +6,7 @@ use crate::pg::answer::{Answer, Status};
 use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow};
-use crate::pg::{clock, identity};
+use crate::pg::{clock, identity, role};
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 use std::rc::Rc;
@@ -27,6 +27,7 @@ pub fn grant(key: &Rc<Key>, row: Option<LeaseRow>, owner: &str, ttl_ms: i32) -> 
     row.since = now;
     row.acquisitions += 1;
     row.home = identity::home();
+    row.role = role::caller();
     row.owner = Some(owner.to_owned());
     if is_new {
         rows::insert_lease(key, &row);

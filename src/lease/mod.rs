@@ -1,5 +1,6 @@
 //! Leases: one verb a file, and what they share.
 
+pub mod access;
 pub mod acquire;
 pub mod drop;
 pub mod grant;
@@ -14,6 +15,7 @@ use crate::pg::call::Args;
 use crate::pg::key::{Key, key};
 use crate::pg::rows::LeaseRow;
 use crate::pg::{clock, identity, locks, settings};
+use crate::rules::access::Right;
 use crate::rules::lease::State;
 use crate::rules::refusal::{self, Refusal, Result};
 use crate::rules::{name, signature, time::Micros};
@@ -128,11 +130,15 @@ fn has_it_not(key: &Key, status: Status, row: Option<&LeaseRow>, now: Micros) ->
     }
 }
 
-/// What became of a lease, for the DETAIL of a refusal.
-pub fn fact(row: Option<&LeaseRow>) -> String {
+/// What became of a lease, for the DETAIL of a refusal: checks are open to everybody, and must not
+/// tell what lease.status would not show.
+pub fn fact(key: &Key, row: Option<&LeaseRow>) -> String {
     let Some(row) = row else {
         return "The lease does not exist any more.".to_owned();
     };
+    if !access::may(key, Right::List) {
+        return "What became of it is told to roles that may list it.".to_owned();
+    }
     let since = clock::shown(row.since);
     let owner = row.owner.as_deref().unwrap_or_default();
     match row.as_lease(identity::home()).state(clock::now()) {

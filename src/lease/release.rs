@@ -1,10 +1,13 @@
 //! lease_release.
 
-use super::{check_writable, grant, has_it_not, lease_argument, owner_argument, row_busy, wait_ms};
+use super::{
+    access, check_writable, grant, has_it_not, lease_argument, owner_argument, row_busy, wait_ms,
+};
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
 use crate::pg::rows::{self, Locked};
 use crate::pg::{clock, identity};
+use crate::rules::access::Right;
 use crate::rules::refusal::Result;
 use crate::rules::time::MINUS_INFINITY;
 
@@ -13,13 +16,15 @@ pub fn release(args: &Args) -> Result<Answer> {
     let owner = owner_argument(args, 1)?;
     let token = args.bigint(2, "token")?;
     check_writable("lease_release")?;
+    access::check(&key, Right::Use)?;
     let home = identity::home();
     let wait = wait_ms();
-    let locked = rows::lock_lease(&key, wait, |row| row.is_held_with(owner, token, home));
+    let locked = rows::lock_lease(&key, wait, |row| access::has(row, owner, token, home));
     let mut row = match locked {
         Locked::Row(row) => row,
         Locked::Missing => return Ok(has_it_not(&key, Status::NotHeld, None, clock::now())),
         Locked::Unwanted(row) => {
+            access::refuse_other_role(&key, &row, owner, token, home)?;
             return Ok(has_it_not(&key, Status::NotHeld, Some(&row), clock::now()));
         }
         Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),

@@ -1,7 +1,7 @@
 //! lease_renew and lease_renew_many.
 
 use super::{
-    check_writable, fact, has_it, has_it_not, in_order, lease_argument, names_argument,
+    access, check_writable, fact, has_it, has_it_not, in_order, lease_argument, names_argument,
     owner_argument, row_busy, wait_ms,
 };
 use crate::pg::answer::{Answer, Status};
@@ -9,6 +9,7 @@ use crate::pg::call::Args;
 use crate::pg::key::Key;
 use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, identity};
+use crate::rules::access::Right;
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 
@@ -25,10 +26,11 @@ pub fn renew(args: &Args) -> Result<Answer> {
     let token = args.bigint(2, "token")?;
     let ttl_ms = args.ttl_ms(3)?;
     check_writable("lease_renew")?;
+    access::check(&key, Right::Use)?;
     let wait = wait_ms();
-    match renew_one(&key, owner, token, ttl_ms, wait) {
+    match renew_one(&key, owner, token, ttl_ms, wait)? {
         Renewal::Renewed(answer) => Ok(answer),
-        Renewal::Lost(row) => Err(refusal::lost(&key.name, token, &fact(row.as_ref()))),
+        Renewal::Lost(row) => Err(refusal::lost(&key.name, token, &fact(&key, row.as_ref()))),
         Renewal::Busy(xid) => Err(row_busy(&key, xid, wait)),
     }
 }
@@ -43,9 +45,10 @@ pub fn renew_many(args: &Args) -> Result<Vec<Answer>> {
         return Err(refusal::unequal_arrays(("names", names), ("tokens", tokens)));
     }
     check_writable("lease_renew_many")?;
+    access::check_all(&keys, Right::Use)?;
     in_order(&keys, |at| {
         let key = &keys[at];
-        Ok(match renew_one(key, owner, tokens[at], ttl_ms, 0) {
+        Ok(match renew_one(key, owner, tokens[at], ttl_ms, 0)? {
             Renewal::Renewed(answer) => answer,
             Renewal::Lost(row) => has_it_not(key, Status::Lost, row.as_ref(), clock::now()),
             Renewal::Busy(_) => {
@@ -56,22 +59,25 @@ pub fn renew_many(args: &Args) -> Result<Vec<Answer>> {
 }
 
 /// Locks the row only, then reads the time. A lease that was lost is found out before any lock.
-fn renew_one(key: &Key, owner: &str, token: i64, ttl_ms: i32, wait_ms: i32) -> Renewal {
+fn renew_one(key: &Key, owner: &str, token: i64, ttl_ms: i32, wait_ms: i32) -> Result<Renewal> {
     let home = identity::home();
     let mut now = 0;
     let locked = rows::change_lease(
         key,
         wait_ms,
-        |row| row.is_held_with(owner, token, home),
+        |row| access::has(row, owner, token, home),
         |row| {
             now = clock::now();
             (row.expires_at, row.ttl_ms) = (time::expiry(now, ttl_ms), ttl_ms);
         },
     );
-    match locked {
+    Ok(match locked {
         Locked::Row(row) => Renewal::Renewed(has_it(key, Status::Renewed, &row, now)),
         Locked::Missing => Renewal::Lost(None),
-        Locked::Unwanted(row) => Renewal::Lost(Some(row)),
+        Locked::Unwanted(row) => {
+            access::refuse_other_role(key, &row, owner, token, home)?;
+            Renewal::Lost(Some(row))
+        }
         Locked::Busy(xid) => Renewal::Busy(xid),
-    }
+    })
 }

@@ -1,11 +1,12 @@
 //! lease_takeover: for operators, and where the last to say hello wins.
 
-use super::{check_writable, grant, lease_argument, owner_argument, row_busy, wait_ms};
+use super::{access, check_writable, grant, lease_argument, owner_argument, row_busy, wait_ms};
 use crate::pg::answer::Answer;
 use crate::pg::call::Args;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::report;
 use crate::pg::rows::{self, Locked};
+use crate::rules::access::Right;
 use crate::rules::refusal::Result;
 
 pub fn takeover(args: &Args) -> Result<Answer> {
@@ -14,6 +15,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
     let ttl_ms = args.ttl_ms(2)?;
     let reason = args.optional_text(3);
     check_writable("lease_takeover")?;
+    access::check(&key, Right::Force)?;
     let wait = wait_ms();
     loop {
         if rows::lease(&key).is_none() {

@@ -84,6 +84,10 @@ impl Args {
         whole(found, name)
     }
 
+    pub fn optional_texts(&self, index: usize, name: &str) -> Result<Option<Vec<String>>> {
+        self.datum(index).map(|_| self.texts(index, name)).transpose()
+    }
+
     pub fn bigints(&self, index: usize, name: &str) -> Result<Vec<i64>> {
         let datum = self.needed(index, name)?;
         // SAFETY: the SQL declaration says bigint[], and the datum is not null.
@@ -146,6 +150,12 @@ impl Returns for () {
 impl Returns for String {
     fn datum(self, _: &Args) -> pg_sys::Datum {
         text_datum(&self)
+    }
+}
+
+impl Returns for bool {
+    fn datum(self, _: &Args) -> pg_sys::Datum {
+        pg_sys::Datum::from(self)
     }
 }
 

@@ -13,6 +13,7 @@ pub struct Objects {
     pub fence: pg_sys::Oid,
     pub fence_pkey: pg_sys::Oid,
     pub trusted_key: pg_sys::Oid,
+    pub allowed: pg_sys::Oid,
     pub token: pg_sys::Oid,
     pub seal: pg_sys::Oid,
     pub incarnations: pg_sys::Oid,
@@ -48,6 +49,7 @@ fn look_up() -> Objects {
             fence: relation(c"fence", schema),
             fence_pkey: relation(c"fence_pkey", schema),
             trusted_key: relation(c"trusted_key", schema),
+            allowed: relation(c"allowed", schema),
             token: relation(c"token", schema),
             seal: relation(c"seal", schema),
             incarnations: relation(c"incarnations", schema),
@@ -96,7 +98,7 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, relation:
         None => false,
         Some(o) => {
             relation == pg_sys::InvalidOid
-                || [o.lease, o.lease_pkey, o.fence, o.fence_pkey, o.token, o.seal]
+                || [o.lease, o.lease_pkey, o.fence, o.fence_pkey, o.allowed, o.token, o.seal]
                     .contains(&relation)
                 || [o.incarnations, o.answer, o.trusted_key].contains(&relation)
         }

@@ -3,6 +3,7 @@
 //! through as unwinding that pgrx turns back into errors at the outermost function.
 #![allow(unsafe_code)]
 
+pub mod allowed;
 pub mod answer;
 pub mod call;
 pub mod catalog;

@@ -11,6 +11,8 @@ unsafe extern "C-unwind" {
     pub fn GetCurrentCommandId(used: bool) -> u32;
     pub fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
     pub fn RecoveryInProgress() -> bool;
+    pub fn GetOuterUserId() -> pg_sys::Oid;
+    pub fn GetUserIdAndSecContext(user: *mut pg_sys::Oid, context: *mut i32);
     pub fn relation_close(relation: pg_sys::Relation, lockmode: i32);
     fn ReadBuffer(relation: pg_sys::Relation, block: u32) -> pg_sys::Buffer;
     fn ReadRecentBuffer(

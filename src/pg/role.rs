@@ -1,8 +1,102 @@
-//! Whose rights a piece of work runs with.
+//! Who calls, and whose rights a piece of work runs with.
 
-use super::call::Args;
-use super::catalog;
+use super::call::{Args, owned};
+use super::cell::Backend;
+use super::{catalog, raw};
 use pgrx::pg_sys;
+
+/// Rises whenever roles, their memberships or a database's owner may have changed.
+static GENERATION: Backend<u64> = Backend::new(0);
+
+/// A caller, and the role that it was last found to act for.
+static ACTS_FOR: Backend<(u32, u32)> = Backend::new((0, 0));
+
+pub fn generation() -> u64 {
+    GENERATION.get()
+}
+
+/// The role that the session works as: what SET ROLE says, whichever SECURITY DEFINER functions and
+/// cascades it has come through. Where a table's maintenance runs code of the table's owner for
+/// somebody else, it is the table's owner.
+pub fn caller() -> u32 {
+    let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+    // SAFETY: reads the backend's state.
+    unsafe {
+        raw::GetUserIdAndSecContext(&mut user, &mut context);
+        if context & pg_sys::SECURITY_RESTRICTED_OPERATION as i32 == 0 {
+            user = raw::GetOuterUserId();
+        }
+    }
+    user.to_u32()
+}
+
+/// The role whose rights count: inside a SECURITY DEFINER function, its owner.
+pub fn current() -> u32 {
+    // SAFETY: reads the backend's state.
+    unsafe { pg_sys::GetUserId() }.to_u32()
+}
+
+/// Whether the caller may renew, release and present what this role has taken: as that role, as a
+/// member of it, or as the extension's owner.
+pub fn acts_for(taker: u32) -> bool {
+    let caller = caller();
+    ACTS_FOR.get() == (caller, taker) || looks_up_acts_for(caller, taker)
+}
+
+fn looks_up_acts_for(caller: u32, taker: u32) -> bool {
+    let found = is_member(caller, taker) || is_member(caller, owner());
+    if found {
+        ACTS_FOR.set((caller, taker));
+    }
+    found
+}
+
+/// Whether `member` has the rights of `role`; a superuser has everybody's, also those of a role that
+/// has been dropped.
+pub fn is_member(member: u32, role: u32) -> bool {
+    // SAFETY: looks up memberships in the catalog cache.
+    unsafe { pg_sys::has_privs_of_role(pg_sys::Oid::from(member), pg_sys::Oid::from(role)) }
+}
+
+/// The owner of the extension's tables.
+pub fn owner() -> u32 {
+    super::rows::owner_of(catalog::objects().lease).to_u32()
+}
+
+/// None if there is no such role.
+pub fn name(role: u32) -> Option<String> {
+    // SAFETY: looks up a name in the catalog cache.
+    owned(unsafe { pg_sys::GetUserNameFromId(pg_sys::Oid::from(role), true) })
+}
+
+/// None if there is no such role.
+pub fn named(name: &str) -> Option<u32> {
+    let name = std::ffi::CString::new(name).ok()?;
+    // SAFETY: looks up a role in the catalog cache.
+    let role = unsafe { pg_sys::get_role_oid(name.as_ptr(), true) };
+    (role != pg_sys::InvalidOid).then(|| role.to_u32())
+}
+
+/// Registers for changes of roles and memberships. Called once, when the library is loaded.
+pub fn watch() {
+    use pg_sys::SysCacheIdentifier as S;
+    for cache in [S::AUTHOID, S::AUTHMEMROLEMEM, S::DATABASEOID] {
+        // SAFETY: the callback is a plain function without an argument.
+        unsafe {
+            pg_sys::CacheRegisterSyscacheCallback(
+                cache as i32,
+                Some(roles_changed),
+                pg_sys::Datum::null(),
+            );
+        }
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn roles_changed(_argument: pg_sys::Datum, _cache: i32, _hash: u32) {
+    ACTS_FOR.set((0, 0));
+    GENERATION.set(GENERATION.get() + 1);
+}
 
 /// Runs `f` with the rights of the extension's owner. The caller has been let in by EXECUTE on the
 /// function; the tables are the owner's.
@@ -29,9 +123,7 @@ pub fn as_owner<R>(f: impl FnOnce() -> R) -> R {
 
 /// Whether the caller has the rights of the extension's owner.
 pub fn is_extension_owner() -> bool {
-    let owner = super::rows::owner_of(catalog::objects().lease);
-    // SAFETY: plain calls.
-    unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), owner) }
+    is_member(current(), owner())
 }
 
 /// Whether the caller of a function of ours may also execute lease_fence_raise, which stands in the

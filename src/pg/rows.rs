@@ -21,6 +21,8 @@ pub struct LeaseRow {
     pub acquisitions: i64,
     pub home: i64,
     pub ttl_ms: i32,
+    /// The role that took the lease.
+    pub role: u32,
     pub owner: Option<String>,
 }
 
@@ -38,6 +40,7 @@ impl LeaseRow {
             ttl_ms: self.ttl_ms,
             owner: self.owner.clone(),
             void: self.home != home,
+            foreign: !super::role::acts_for(self.role),
         }
     }
 }
@@ -66,6 +69,7 @@ pub fn lease_fence(key: &Key, home: i64, again: bool) -> Option<Fence> {
                 expires_at: c.expires_at,
                 owned: tuple.has_owner(),
                 void: c.home != home,
+                role: c.role,
             }
         })
     })
@@ -252,6 +256,7 @@ fn lease_values(key: &Key, row: &LeaseRow) -> [Option<pg_sys::Datum>; LEASE_COLU
         Some(row.acquisitions.into()),
         Some(row.home.into()),
         Some(row.ttl_ms.into()),
+        Some(pg_sys::Oid::from(row.role).into()),
         Some(key.datum()),
         row.owner.as_deref().map(super::call::text_datum),
     ]
@@ -286,6 +291,7 @@ pub fn new_lease() -> LeaseRow {
         acquisitions: 0,
         home: 0,
         ttl_ms: 1,
+        role: 0,
         owner: None,
     }
 }
@@ -322,6 +328,7 @@ impl Tuple<'_> {
             acquisitions: c.acquisitions,
             home: c.home,
             ttl_ms: c.ttl_ms,
+            role: c.role,
             owner: self.owner(LEASE_FIXED),
         }
     }

@@ -4,6 +4,13 @@ use super::role::as_owner;
 use pgrx::datum::DatumWithOid;
 use pgrx::{FromDatum, IntoDatum, Spi};
 
+/// Runs a statement.
+pub fn run(sql: &str, arguments: &[DatumWithOid]) {
+    if let Err(error) = as_owner(|| Spi::run_with_args(sql, arguments)) {
+        pgrx::error!("pg_lease: {error}");
+    }
+}
+
 /// The first column of the first row, as text.
 pub fn text(sql: &str, arguments: &[DatumWithOid]) -> Option<String> {
     first(sql, arguments)

@@ -21,10 +21,11 @@ pub(super) struct LeaseColumns {
     pub(super) acquisitions: i64,
     pub(super) home: i64,
     pub(super) ttl_ms: i32,
+    pub(super) role: u32,
 }
-pub(super) const LEASE_COLUMNS: usize = 8;
-const LEASE_NAME: usize = 6;
-const LEASE_OWNER: usize = 7;
+pub(super) const LEASE_COLUMNS: usize = 9;
+const LEASE_NAME: usize = 7;
+const LEASE_OWNER: usize = 8;
 
 /// The same of lease.fence.
 #[repr(C)]
@@ -146,7 +147,7 @@ impl Tuple<'_> {
     }
 }
 
-pub(super) const LEASE_FIXED: usize = 44;
+pub(super) const LEASE_FIXED: usize = 48;
 const FENCE_FIXED: usize = 16;
 
 impl Open {
@@ -407,7 +408,7 @@ impl Open {
 }
 
 /// Values and null flags, with room for the columns of any of our tables.
-fn split(values: &[Option<pg_sys::Datum>]) -> ([pg_sys::Datum; 8], [bool; 8]) {
+fn split(values: &[Option<pg_sys::Datum>]) -> ([pg_sys::Datum; 9], [bool; 9]) {
     let (mut datums, mut nulls) = ([pg_sys::Datum::null(); LEASE_COLUMNS], [true; LEASE_COLUMNS]);
     for (at, value) in values.iter().enumerate() {
         if let Some(value) = value {

@@ -45,6 +45,8 @@ pub struct Fence {
     pub expires_at: Micros,
     pub owned: bool,
     pub void: bool,
+    /// The role that took the lease.
+    pub role: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +109,7 @@ pub fn standing(newest: i64, token: i64) -> Standing {
 mod tests {
     use super::*;
 
-    const GOOD: Fence = Fence { token: 41, expires_at: 100, owned: true, void: false };
+    const GOOD: Fence = Fence { token: 41, expires_at: 100, owned: true, void: false, role: 10 };
 
     fn at(fence: Fence, token: i64, live: bool, now: Micros) -> Verdict {
         judge(Some(&fence), token, live, || now)

@@ -13,6 +13,8 @@ pub struct Lease {
     pub owner: Option<String>,
     /// Granted in another copy of this database: nobody holds it here.
     pub void: bool,
+    /// Taken by a role that the caller is not a member of.
+    pub foreign: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl Lease {
     }
 
     fn is_owned_by(&self, owner: &str) -> bool {
-        !self.void && self.owner.as_deref() == Some(owner)
+        !self.void && !self.foreign && self.owner.as_deref() == Some(owner)
     }
 
     /// The clock has stepped back: no expiry can be further away than the ttl that made it.
@@ -130,7 +132,8 @@ mod tests {
     use super::*;
 
     fn held(owner: &str, expires_at: Micros) -> Lease {
-        Lease { token: 41, expires_at, ttl_ms: 10, owner: Some(owner.to_owned()), void: false }
+        let owner = Some(owner.to_owned());
+        Lease { token: 41, expires_at, ttl_ms: 10, owner, void: false, foreign: false }
     }
 
     #[test]
@@ -161,6 +164,14 @@ mod tests {
             assert_eq!(acquire(Some(&lease), "a", KeepToken::WhileOwner, 5), Acquire::Grant);
             assert!(!is_held_with(lease.owner.as_deref(), 41, lease.void, "a", 41));
         }
+    }
+
+    #[test]
+    fn the_owners_name_is_nothing_without_its_role() {
+        let foreign = Lease { foreign: true, ..held("a", 1_000) };
+        let again = |now| acquire(Some(&foreign), "a", KeepToken::WhileOwner, now);
+        assert_eq!(again(999), Acquire::Held);
+        assert_eq!(again(1_000), Acquire::Grant);
     }
 
     #[test]

@@ -69,6 +69,7 @@ impl World {
             ttl_ms,
             owner: Some(owner.to_owned()),
             void: false,
+            foreign: false,
         });
     }
 

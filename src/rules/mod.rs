@@ -1,6 +1,7 @@
 //! The rules, in plain Rust: what is a good name, owner or ttl, who gets a lease, which token is good.
 //! Nothing here knows PostgreSQL; the time is always passed in.
 
+pub mod access;
 pub mod fence;
 pub mod hash;
 pub mod lease;

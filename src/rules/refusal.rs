@@ -279,6 +279,42 @@ pub fn lost(lease: &str, token: i64, fact: &str) -> Refusal {
     .hint("Stop the work, and acquire the lease again before going on.")
 }
 
+// --- roles ---------------------------------------------------------------------------------------
+
+pub fn not_allowed(role: &str, right: &str, lease: &str) -> Refusal {
+    Refusal::new(Code::NotAllowed, format!("role \"{role}\" may not {right} lease \"{lease}\""))
+        .detail("No pattern in lease.access that covers this name gives the role that right.")
+        .hint("Let the extension's owner call lease_allow() for the role.")
+}
+
+/// `taker` is None if the role that took the lease has been dropped.
+pub fn other_role(lease: &str, role: &str, taker: Option<&str>) -> Refusal {
+    let detail = match taker {
+        Some(taker) => {
+            format!("Role \"{taker}\" took it, and role \"{role}\" is not a member of that role.")
+        }
+        None => "The role that took it has been dropped.".to_owned(),
+    };
+    Refusal::new(Code::NotAllowed, format!("lease \"{lease}\" was taken by another role"))
+        .detail(detail)
+        .hint("Work as the role that took the lease, or acquire it anew once it is free.")
+}
+
+pub fn unknown_role(role: &str) -> Refusal {
+    Refusal::new(Code::UnknownObject, format!("role \"{}\" does not exist", shown(role)))
+        .detail("Role names are taken as they are, without folding to lower case.")
+        .hint("Name an existing role.")
+}
+
+pub fn nothing_allowed(role: &str, pattern: &str) -> Refusal {
+    Refusal::new(
+        Code::UnknownObject,
+        format!("role \"{}\" is not allowed pattern \"{}\"", shown(role), shown(pattern)),
+    )
+    .detail("There is nothing to take away.")
+    .hint("Look at lease.access for what is allowed.")
+}
+
 pub fn tokens_used_up(lease: &str) -> Refusal {
     Refusal::new(Code::TokensUsedUp, format!("no token is left for lease \"{lease}\""))
         .detail("The sequence lease.token has reached the end of bigint.")

@@ -135,9 +135,9 @@ fn database(bed: &Bed, name: &str) -> Result<postgres::Client> {
     let mut client = bed.server.connect(name)?;
     client.execute(
         "INSERT INTO lease.lease \
-         (token, expires_at, since, acquisitions, home, ttl_ms, name, owner) \
-         SELECT $1, clock_timestamp() + '1 day', clock_timestamp(), 1, lease.home(), 86400000, $2, \
-         'bench'",
+         (token, expires_at, since, acquisitions, home, ttl_ms, role, name, owner) \
+         SELECT $1, clock_timestamp() + '1 day', clock_timestamp(), 1, lease.home(), 86400000, \
+         current_user::regrole, $2, 'bench'",
         &[&bed.token, &LEASE],
     )?;
     tables(&mut client)?;

@@ -2,7 +2,7 @@
 -- lists the turbines that a divisor of 3 sends from shard 1 to shard 3.
 CREATE EXTENSION pg_lease;
 
-GRANT EXECUTE ON FUNCTION lease_acquire, lease_renew, lease_release TO mover;
+SELECT lease_allow('mover', 'mover');
 
 CREATE TABLE moves (turbine_id text PRIMARY KEY);
 GRANT SELECT ON moves TO mover;

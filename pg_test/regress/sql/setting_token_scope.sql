@@ -8,7 +8,10 @@ CREATE EXTENSION pg_lease;
 CREATE TABLE ledger (id int);
 GRANT INSERT ON ledger TO PUBLIC;
 SELECT guard FROM lease_guard('ledger', 'a');
+SELECT lease_allow('regress_lease_plain', 'a');
+SET ROLE regress_lease_plain;
 SELECT 'a=' || token AS t, token FROM lease_acquire('a', 'w', '1 hour') \gset
+RESET ROLE;
 \set VERBOSITY sqlstate
 SHOW pg_lease.token_scope;
 SET pg_lease.token TO :'t';
