@@ -122,11 +122,15 @@ SET ROLE regress_lease_watcher;
 TABLE lease.key;
 SELECT state FROM lease.keys;
 RESET ROLE;
--- EXECUTE is all that a holder needs to have its token signed
+-- EXECUTE is all that a holder needs to have its token signed; nobody has another's signed
 GRANT EXECUTE ON FUNCTION lease_token_sign TO regress_lease_plain;
+SELECT lease_allow('regress_lease_plain', 'mover', '{force}');
 SET ROLE regress_lease_plain;
-SELECT length(lease_token_sign('mover', :u));
+SELECT lease_token_sign('mover', :u);
+SELECT token AS p FROM lease_takeover('mover', 'plain', '1 hour') \gset
+SELECT length(lease_token_sign('mover', :p));
 RESET ROLE;
+SELECT lease_disallow('regress_lease_plain', 'mover');
 REVOKE EXECUTE ON FUNCTION lease_token_sign FROM regress_lease_plain;
 RESET pg_lease.token;
 DROP TABLE reading;
