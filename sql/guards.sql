@@ -43,6 +43,21 @@ COMMENT ON FUNCTION lease.cover(oid) IS
     'table under a guarded parent and for a guarded table under a parent without its guard, 42710 '
     'where their modes differ. Called by the event trigger pg_lease_cover.';
 
+-- The functions tell the other sessions of each change of ownership themselves, and fire no triggers.
+CREATE FUNCTION lease.changed_by_hand() RETURNS trigger
+    LANGUAGE c VOLATILE PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_changed_by_hand';
+REVOKE ALL ON FUNCTION lease.changed_by_hand() FROM PUBLIC;
+COMMENT ON FUNCTION lease.changed_by_hand() IS
+    'Tells all sessions to forget which tokens are good, when a statement changes lease.lease or '
+    'lease.fence past the functions.';
+CREATE TRIGGER changed_by_hand AFTER UPDATE OR DELETE OR TRUNCATE ON lease.lease
+    FOR EACH STATEMENT EXECUTE FUNCTION lease.changed_by_hand();
+CREATE TRIGGER changed_by_hand AFTER UPDATE OR DELETE OR TRUNCATE ON lease.fence
+    FOR EACH STATEMENT EXECUTE FUNCTION lease.changed_by_hand();
+ALTER TABLE lease.lease ENABLE ALWAYS TRIGGER changed_by_hand;
+ALTER TABLE lease.fence ENABLE ALWAYS TRIGGER changed_by_hand;
+
 CREATE FUNCTION lease.home() RETURNS bigint
     LANGUAGE c STABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pg_lease_home';

@@ -75,6 +75,12 @@ COMMENT ON COLUMN lease.allowed.pattern IS
     'A lease name, the beginning of one followed by *, or *.';
 COMMENT ON COLUMN lease.allowed."right" IS 'use, force or list.';
 
+-- A backend that has seen a token to be good takes it to be good until it hears of a change of
+-- ownership: who changes one sends an invalidation of this type, which nobody uses for anything else.
+CREATE TYPE lease.ownership AS ();
+COMMENT ON TYPE lease.ownership IS
+    'Stands for who holds which lease: sessions are told to forget what they knew when it changes.';
+
 -- The mint. Sequences are used as cells that no rollback takes back and no open transaction locks.
 CREATE SEQUENCE lease.token AS bigint CACHE 1 NO CYCLE;
 CREATE SEQUENCE lease.seal AS bigint MINVALUE 0 START 0;

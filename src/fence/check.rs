@@ -3,13 +3,13 @@
 
 use super::presented::Shown;
 use super::transaction::{self, Rule};
-use super::{commit, newest, signature};
+use super::{commit, memory, newest, signature};
 use crate::lease::{access, fact, lease_argument};
 use crate::pg::call::Args;
-use crate::pg::key::Key;
+use crate::pg::key::{Good, Key};
 use crate::pg::locks::{self, Class, Tag};
-use crate::pg::rows::{self, LeaseRow};
-use crate::pg::{clock, identity, role};
+use crate::pg::rows::{self, LeaseRow, Which};
+use crate::pg::{catalog, clock, identity, role};
 use crate::rules::fence::{Fence, Mode, Verdict, judge};
 use crate::rules::refusal::{self, Refusal, Result};
 use std::rc::Rc;
@@ -49,7 +49,10 @@ pub fn check(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
     }
     match rule {
         Rule::Newest => newest::obey(key, shown)?,
-        Rule::Current | Rule::Live => confirm(key, token, rule == Rule::Live, false)?,
+        Rule::Current | Rule::Live => {
+            rows::lock_for_looking(Which::Lease);
+            confirm(key, token, rule == Rule::Live, false)?;
+        }
     }
     if identity::keeps_snapshot() {
         refuse_old_snapshot(key, token, rule)?;
@@ -92,12 +95,26 @@ pub fn class(rule: Rule) -> Class {
 }
 
 /// Refuses unless the lease's row says that the token is good, and that the caller may present it.
-/// `again`: this transaction was let through before, and only the token is judged again.
+/// The table is locked. `again`: this transaction was let through before, and only the token is
+/// judged again.
 pub fn confirm(key: &Key, token: i64, live: bool, again: bool) -> Result<()> {
-    let fence = rows::lease_fence(key, identity::home(), again);
+    let taker = taker(key, token, live)?;
+    if again { Ok(()) } else { access::check_taker(key, taker) }
+}
+
+/// The role that has taken the lease under this token, if the token is good.
+fn taker(key: &Key, token: i64, live: bool) -> Result<u32> {
+    catalog::listen();
+    if let Some(good) = memory::knows(&key.lease_good, token).filter(|_| !live) {
+        return Ok(good.taker);
+    }
+    let ownership = catalog::ownership();
+    let fence = rows::lease_fence(key, identity::home());
     match (judge(fence.as_ref(), token, live, clock::now), &fence) {
-        (Verdict::Good, Some(fence)) if !again => access::check_taker(key, fence.role),
-        (Verdict::Good, _) => Ok(()),
+        (Verdict::Good, Some(fence)) => {
+            memory::learn(&key.lease_good, Good { token, taker: fence.role, ownership });
+            Ok(fence.role)
+        }
         (verdict, _) => Err(explain(key, token, verdict)),
     }
 }

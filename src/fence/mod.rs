@@ -4,6 +4,7 @@ pub mod attach;
 pub mod check;
 pub mod commit;
 pub mod guard;
+pub mod memory;
 pub mod newest;
 pub mod presented;
 pub mod signature;

@@ -2,12 +2,13 @@
 //! that it has obeyed (Galewatch's mover_fence).
 
 use super::presented::Shown;
-use super::{signature, transaction};
+use super::{memory, signature, transaction};
 use crate::lease::{check_writable, grant, lease_argument};
 use crate::pg::call::Args;
-use crate::pg::key::Key;
+use crate::pg::key::{Good, Key};
 use crate::pg::locks::{self, Class, Tag};
-use crate::pg::{clock, ddl, identity, role, rows};
+use crate::pg::rows::{self, Which};
+use crate::pg::{catalog, clock, ddl, identity, role};
 use crate::rules::fence::{Standing, standing};
 use crate::rules::refusal::{self, Result};
 use crate::rules::time::{MINT_EPOCH, is_from_the_future};
@@ -33,8 +34,9 @@ pub fn fence_raise(args: &Args) -> Result<()> {
 /// on what it had seen.
 pub fn obey(key: &Rc<Key>, shown: &Shown) -> Result<()> {
     let token = shown.token;
-    let newest = rows::newest_token(key, false);
-    match standing(newest, token) {
+    rows::lock_for_looking(Which::Fence);
+    let (standing, newest) = look(key, token);
+    match standing {
         Standing::Below => Err(refusal::below_newest(&key.name, token, newest)),
         Standing::Equal => Ok(()),
         Standing::Above => {
@@ -54,16 +56,30 @@ pub fn obey(key: &Rc<Key>, shown: &Shown) -> Result<()> {
 
 /// Refuses unless the token is the newest one obeyed. For a token that `obey` has let through.
 pub fn confirm(key: &Key, token: i64) -> Result<()> {
-    let newest = rows::newest_token(key, true);
-    match standing(newest, token) {
-        Standing::Equal => Ok(()),
-        Standing::Below | Standing::Above => Err(refusal::below_newest(&key.name, token, newest)),
+    match look(key, token) {
+        (Standing::Equal, _) => Ok(()),
+        (_, newest) => Err(refusal::below_newest(&key.name, token, newest)),
     }
+}
+
+/// How the token stands to the newest one obeyed, which comes second.
+fn look(key: &Key, token: i64) -> (Standing, i64) {
+    catalog::listen();
+    if memory::knows(&key.fence_good, token).is_some() {
+        return (Standing::Equal, token);
+    }
+    let ownership = catalog::ownership();
+    let newest = rows::newest_token(key);
+    let standing = standing(newest, token);
+    if standing == Standing::Equal {
+        memory::learn(&key.fence_good, Good { token, taker: 0, ownership });
+    }
+    (standing, newest)
 }
 
 /// Refuses a token above the newest: a check is open to everybody and must not raise it.
 pub fn refuse_unraised(key: &Key, token: i64) -> Result<()> {
-    match standing(rows::newest_token(key, false), token) {
+    match standing(rows::newest_token(key), token) {
         Standing::Above => {
             refuse_future(key, token)?;
             Err(refusal::may_not_raise(&key.name, token))
@@ -76,7 +92,7 @@ pub fn refuse_unraised(key: &Key, token: i64) -> Result<()> {
 /// transaction ends.
 fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
     loop {
-        let newest = rows::newest_token(key, false);
+        let newest = rows::newest_token(key);
         match standing(newest, token) {
             Standing::Below => return Err(refusal::below_newest(&key.name, token, newest)),
             Standing::Equal => return Ok(()),
@@ -84,7 +100,7 @@ fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
         }
         grant::announce(key)?;
         grant::lock_or_busy(key, Tag::of(Class::Newest, key.hash, newest), locks::CHANGE)?;
-        if rows::newest_token(key, false) == newest {
+        if rows::newest_token(key) == newest {
             rows::raise_newest(key, token, clock::now());
             transaction::granted(key, token);
             return Ok(());

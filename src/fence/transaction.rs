@@ -55,6 +55,21 @@ struct State {
     begun: Vec<Mark>,
     /// The commit check has run: what comes later is decided at once.
     deciding: bool,
+    /// Rises with every change of the above.
+    version: u64,
+}
+
+/// Changes the state.
+fn change<R>(f: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with(|state| {
+        state.version += 1;
+        f(state)
+    })
+}
+
+/// While this stays the same, so does everything that the transaction answers for and has declared.
+pub fn version() -> u64 {
+    STATE.with(|state| state.version)
 }
 
 impl State {
@@ -70,6 +85,7 @@ static STATE: Backend<State> = Backend::new(State {
     changed: Vec::new(),
     begun: Vec::new(),
     deciding: false,
+    version: 0,
 });
 
 /// Whether the transaction answers for this already, so that nothing need be read again.
@@ -89,7 +105,7 @@ pub fn answers_for(key: &Key, token: i64, rule: Rule, role: u32) -> bool {
 pub fn answer_for(key: &Rc<Key>, token: i64, rule: Rule, role: u32) {
     let by = xact::current();
     let entry = Entry { key: Rc::clone(key), token, rule, role, by, settled_by: None };
-    STATE.with(|state| state.entries.push(entry));
+    change(|state| state.entries.push(entry));
 }
 
 pub fn entries() -> usize {
@@ -108,7 +124,7 @@ pub fn count_unsettled() -> usize {
 /// Marks an entry as decided for good.
 pub fn settle(at: usize) {
     let by = xact::current();
-    STATE.with(|state| {
+    change(|state| {
         if let Some(entry) = state.entries.get_mut(at) {
             entry.settled_by = Some(by);
         }
@@ -117,7 +133,7 @@ pub fn settle(at: usize) {
 
 pub fn declare(key: &Rc<Key>, shown: Shown) {
     let mark = Mark { signature: shown.signature, ..mark(key, shown.token) };
-    STATE.with(|state| state.declared.push(mark));
+    change(|state| state.declared.push(mark));
 }
 
 /// What lease_fence_check presented last for this lease.
@@ -130,7 +146,7 @@ pub fn declared(key: &Key) -> Option<Shown> {
 
 pub fn granted(key: &Rc<Key>, token: i64) {
     let mark = mark(key, token);
-    STATE.with(|state| state.granted.push(mark));
+    change(|state| state.granted.push(mark));
 }
 
 pub fn was_granted_here(key: &Key, token: i64) -> bool {
@@ -139,7 +155,11 @@ pub fn was_granted_here(key: &Key, token: i64) -> bool {
 
 pub fn changed(key: &Rc<Key>) {
     let mark = mark(key, 0);
-    STATE.with(|state| state.changed.push(mark));
+    change(|state| state.changed.push(mark));
+}
+
+pub fn has_changed_ownership() -> bool {
+    STATE.with(|state| !state.changed.is_empty())
 }
 
 /// A lease whose ownership this transaction has changed, if any.
@@ -149,7 +169,7 @@ pub fn changed_lease() -> Option<String> {
 
 pub fn begun(job: &Rc<Key>) {
     let mark = mark(job, 0);
-    STATE.with(|state| state.begun.push(mark));
+    change(|state| state.begun.push(mark));
 }
 
 /// A job of which this transaction began a run, if any.
@@ -167,7 +187,7 @@ pub fn is_deciding() -> bool {
 }
 
 pub fn start_deciding() {
-    STATE.with(|state| state.deciding = true);
+    change(|state| state.deciding = true);
 }
 
 fn mark(key: &Rc<Key>, token: i64) -> Mark {
@@ -178,7 +198,7 @@ fn mark(key: &Rc<Key>, token: i64) -> Mark {
 const ROOM: usize = 128;
 
 pub fn forget() {
-    STATE.with(|state| {
+    change(|state| {
         state.entries.clear();
         state.entries.shrink_to(ROOM);
         for marks in state.marks() {
@@ -195,7 +215,7 @@ pub fn hand_to_parent(mine: SubId, parent: SubId) {
             *by = parent;
         }
     };
-    STATE.with(|state| {
+    change(|state| {
         for entry in &mut state.entries {
             hand(&mut entry.by);
             if let Some(by) = entry.settled_by.as_mut() {
@@ -209,7 +229,7 @@ pub fn hand_to_parent(mine: SubId, parent: SubId) {
 }
 
 pub fn undo(mine: SubId) {
-    STATE.with(|state| {
+    change(|state| {
         state.entries.retain(|entry| entry.by != mine);
         for entry in &mut state.entries {
             if entry.settled_by == Some(mine) {

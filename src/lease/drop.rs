@@ -1,7 +1,6 @@
 //! lease_drop and lease_void_all.
 
 use super::{access, check_writable, grant, lease_argument, row_busy, wait_ms};
-use crate::fence::transaction;
 use crate::pg::call::Args;
 use crate::pg::key::key;
 use crate::pg::locks::{Class, Tag};
@@ -53,7 +52,6 @@ pub fn void_all(_: &Args) -> Result<i64> {
     if !rows::lock_all_leases(wait) {
         return Err(refusal::guarded_work_open(wait.unsigned_abs().into()));
     }
-    let ended = rows::release_all(clock::now());
-    transaction::changed(&key("all"));
-    Ok(ended)
+    grant::change_begins(&key("all"));
+    Ok(rows::release_all(clock::now()))
 }

@@ -6,7 +6,7 @@ use crate::pg::answer::{Answer, Status};
 use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow};
-use crate::pg::{clock, identity, role};
+use crate::pg::{catalog, clock, identity, role};
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 use std::rc::Rc;
@@ -50,8 +50,16 @@ pub fn end_token(key: &Rc<Key>, row: &LeaseRow) -> Result<()> {
 /// A taker's share of the lock that stands for all leases; from here on ownership changes.
 pub fn announce(key: &Rc<Key>) -> Result<()> {
     lock_or_busy(key, Tag::single(Class::All), locks::INTENT)?;
-    transaction::changed(key);
+    change_begins(key);
     Ok(())
+}
+
+/// From here on this transaction changes who holds a lease. The other sessions are told once.
+pub fn change_begins(key: &Rc<Key>) {
+    if !transaction::has_changed_ownership() {
+        catalog::tell_of_ownership();
+    }
+    transaction::changed(key);
 }
 
 /// Takes the lock, or says who has it.

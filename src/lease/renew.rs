@@ -12,6 +12,7 @@ use crate::pg::{clock, identity};
 use crate::rules::access::Right;
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
+use std::cell::Cell;
 
 enum Renewal {
     Renewed(Answer),
@@ -58,21 +59,22 @@ pub fn renew_many(args: &Args) -> Result<Vec<Answer>> {
     })
 }
 
-/// Locks the row only, then reads the time. A lease that was lost is found out before any lock.
+/// Touches the row only, and reads the time when nothing is left to wait for. A lease that was lost
+/// is found out before any lock.
 fn renew_one(key: &Key, owner: &str, token: i64, ttl_ms: i32, wait_ms: i32) -> Result<Renewal> {
     let home = identity::home();
-    let mut now = 0;
+    let now = Cell::new(0);
     let locked = rows::change_lease(
         key,
         wait_ms,
         |row| access::has(row, owner, token, home),
         |row| {
-            now = clock::now();
-            (row.expires_at, row.ttl_ms) = (time::expiry(now, ttl_ms), ttl_ms);
+            now.set(clock::now());
+            (row.expires_at, row.ttl_ms) = (time::expiry(now.get(), ttl_ms), ttl_ms);
         },
     );
     Ok(match locked {
-        Locked::Row(row) => Renewal::Renewed(has_it(key, Status::Renewed, &row, now)),
+        Locked::Row(row) => Renewal::Renewed(has_it(key, Status::Renewed, &row, now.get())),
         Locked::Missing => Renewal::Lost(None),
         Locked::Unwanted(row) => {
             access::refuse_other_role(key, &row, owner, token, home)?;

@@ -18,6 +18,7 @@ pub struct Objects {
     pub seal: pg_sys::Oid,
     pub incarnations: pg_sys::Oid,
     pub answer: pg_sys::Oid,
+    pub ownership: pg_sys::Oid,
     pub guard_writes: pg_sys::Oid,
 }
 
@@ -26,8 +27,30 @@ static OBJECTS: Backend<Option<Objects>> = Backend::new(None);
 /// Rises whenever one of the objects may have changed: what was remembered about them is void.
 static GENERATION: Backend<u64> = Backend::new(0);
 
+/// Rises whenever some lease may have changed hands, or one of the objects may have changed.
+static OWNERSHIP: Backend<u64> = Backend::new(0);
+
 pub fn generation() -> u64 {
     GENERATION.get()
+}
+
+pub fn ownership() -> u64 {
+    OWNERSHIP.get()
+}
+
+/// Takes in what other sessions have committed to tell, up to now.
+pub fn listen() {
+    // SAFETY: as at every opening of a relation.
+    unsafe { pg_sys::AcceptInvalidationMessages() }
+}
+
+/// Tells every session, when this transaction commits and before its locks are let go, that a lease
+/// has changed hands. This one need not wait for the news.
+pub fn tell_of_ownership() {
+    OWNERSHIP.set(OWNERSHIP.get() + 1);
+    let ownership = objects().ownership;
+    // SAFETY: registers a message about a relation of ours, or raises where there is none.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(ownership) }
 }
 
 pub fn objects() -> Objects {
@@ -54,6 +77,7 @@ fn look_up() -> Objects {
             seal: relation(c"seal", schema),
             incarnations: relation(c"incarnations", schema),
             answer: relation(c"answer", schema),
+            ownership: relation(c"ownership", schema),
             guard_writes: guard_function(),
         }
     }
@@ -94,17 +118,21 @@ pub fn watch() {
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
-    let ours = match OBJECTS.get() {
-        None => false,
-        Some(o) => {
+    let (ours, ownership) = match OBJECTS.get() {
+        None => (false, true),
+        Some(o) => (
             relation == pg_sys::InvalidOid
                 || [o.lease, o.lease_pkey, o.fence, o.fence_pkey, o.allowed, o.token, o.seal]
                     .contains(&relation)
-                || [o.incarnations, o.answer, o.trusted_key].contains(&relation)
-        }
+                || [o.incarnations, o.answer, o.trusted_key].contains(&relation),
+            relation == o.ownership,
+        ),
     };
     if ours {
         OBJECTS.set(None);
         GENERATION.set(GENERATION.get() + 1);
+    }
+    if ours || ownership {
+        OWNERSHIP.set(OWNERSHIP.get() + 1);
     }
 }

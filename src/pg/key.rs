@@ -19,6 +19,19 @@ pub struct Key {
     /// Where the index says the row begins, and the catalog generation that this was seen in.
     pub lease_place: Cell<Place>,
     pub fence_place: Cell<Place>,
+    /// The token that this backend saw to be good last, by the lease's row and as the newest obeyed.
+    pub lease_good: Cell<Good>,
+    pub fence_good: Cell<Good>,
+}
+
+/// A token, and the state of ownership (`catalog::ownership`) in which it was good.
+#[derive(Clone, Copy, Default)]
+pub struct Good {
+    /// 0: none.
+    pub token: i64,
+    /// The role that took the lease; 0 where that is not known.
+    pub taker: u32,
+    pub ownership: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -39,6 +52,8 @@ impl Key {
             varlena: varlena(name.as_bytes()),
             lease_place: Cell::default(),
             fence_place: Cell::default(),
+            lease_good: Cell::default(),
+            fence_good: Cell::default(),
         }
     }
 

@@ -71,7 +71,8 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::TM_Result::Type;
 }
 
-/// heap_update without a crosscheck snapshot.
+/// heap_update without a crosscheck snapshot. Unless it is to wait, somebody's lock on the row, also
+/// our own, is an answer.
 ///
 /// # Safety
 /// As heap_update; to be called inside a guard.
@@ -79,6 +80,7 @@ pub unsafe fn update(
     relation: pg_sys::Relation,
     old: pg_sys::ItemPointer,
     new: pg_sys::HeapTuple,
+    wait: bool,
 ) -> pg_sys::TM_Result::Type {
     // SAFETY: the caller's; the out-parameters are ours.
     unsafe {
@@ -92,7 +94,7 @@ pub unsafe fn update(
             new,
             command,
             none,
-            true,
+            wait,
             &mut failure,
             &mut mode,
             #[cfg(not(feature = "pg15"))]

@@ -3,8 +3,9 @@
 use super::catalog::objects;
 use super::key::Key;
 use super::raw;
+pub use super::table::Which;
 use super::table::{FenceColumns, LEASE_COLUMNS, LEASE_FIXED, LeaseColumns};
-use super::table::{Open, Tuple, Which, with_table};
+use super::table::{Open, Tuple, with_table};
 use crate::rules::fence::Fence;
 use crate::rules::lease::{self, Lease};
 use crate::rules::time::{self, Micros};
@@ -57,11 +58,21 @@ pub fn owner_of(relation: pg_sys::Oid) -> pg_sys::Oid {
 
 // --- lease.lease ---------------------------------------------------------------------------------
 
-/// What a guard needs to know. Allocates nothing. `again`: this transaction has looked before, and
-/// so has the table locked.
-pub fn lease_fence(key: &Key, home: i64, again: bool) -> Option<Fence> {
-    let lock = if again { pg_sys::NoLock } else { pg_sys::AccessShareLock };
-    with_table(Which::Lease, lock, |table| {
+/// Keeps `lock_all_leases`, and changes of the tables, out until the end of the transaction: for
+/// whoever relies on what a row says, or said.
+pub fn lock_for_looking(which: Which) {
+    let table = match which {
+        Which::Lease => objects().lease,
+        Which::Fence => objects().fence,
+    };
+    let mode = pg_sys::AccessShareLock as i32;
+    // SAFETY: locks our own table by OID.
+    unsafe { pg_sys::LockRelationOid(table, mode) }
+}
+
+/// What a guard needs to know. Allocates nothing. The caller has locked the table.
+pub fn lease_fence(key: &Key, home: i64) -> Option<Fence> {
+    with_table(Which::Lease, pg_sys::NoLock, |table| {
         table.find(key, |tuple| {
             let c = tuple.columns::<LeaseColumns>();
             Fence {
@@ -149,21 +160,35 @@ pub fn lock_lease(key: &Key, wait_ms: i32, wanted: impl Fn(&LeaseRow) -> bool) -
     })
 }
 
-/// Locks the row as `lock_lease` does, lets `change` change it, and writes it.
+/// Lets `change` change the row, if it is `wanted`, and writes it. A row that somebody has is locked
+/// first, as `lock_lease` does, and `change` then starts from what it says after the wait.
 pub fn change_lease(
     key: &Key,
     wait_ms: i32,
     wanted: impl Fn(&LeaseRow) -> bool,
-    change: impl FnOnce(&mut LeaseRow),
+    change: impl Fn(&mut LeaseRow),
 ) -> Locked {
     with_table(Which::Lease, pg_sys::RowExclusiveLock, |table| {
-        let mut locked = table.lock_wanted(key, wait_ms, wanted);
-        if let Locked::Row(row) = &mut locked {
-            change(row);
-            table.update(key, row.tid, &mut lease_values(key, row));
+        let row = table.find(key, |tuple| tuple.lease_row()).filter(&wanted);
+        if let Some(row) = row.map(|row| changed(row, &change))
+            && table.try_update(key, row.tid, &mut lease_values(key, &row))
+        {
+            return Locked::Row(row);
         }
-        locked
+        match table.lock_wanted(key, wait_ms, wanted) {
+            Locked::Row(row) => {
+                let row = changed(row, change);
+                table.update(key, row.tid, &mut lease_values(key, &row));
+                Locked::Row(row)
+            }
+            other => other,
+        }
     })
+}
+
+fn changed(mut row: LeaseRow, change: impl Fn(&mut LeaseRow)) -> LeaseRow {
+    change(&mut row);
+    row
 }
 
 enum Lock {
@@ -298,10 +323,9 @@ pub fn new_lease() -> LeaseRow {
 
 // --- lease.fence ---------------------------------------------------------------------------------
 
-/// The newest token that this database has obeyed; 0 where it has obeyed none. `again`: as above.
-pub fn newest_token(key: &Key, again: bool) -> i64 {
-    let lock = if again { pg_sys::NoLock } else { pg_sys::AccessShareLock };
-    with_table(Which::Fence, lock, |table| {
+/// The newest token that this database has obeyed; 0 where it has obeyed none.
+pub fn newest_token(key: &Key) -> i64 {
+    with_table(Which::Fence, pg_sys::AccessShareLock, |table| {
         table.find(key, |tuple| tuple.columns::<FenceColumns>().token).unwrap_or(0)
     })
 }

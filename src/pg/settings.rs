@@ -33,6 +33,13 @@ static SCOPES: Entries = Entries([
     pg_sys::config_enum_entry { name: null(), val: 0, hidden: false },
 ]);
 
+/// Rises whenever pg_lease.token or pg_lease.token_scope is set, by whatever way.
+static PRESENTED: Backend<u64> = Backend::new(0);
+
+pub fn presented() -> u64 {
+    PRESENTED.get()
+}
+
 /// Lends the text of pg_lease.token, or None where pg_lease.token_scope leaves it out.
 /// The closure must not call into the server.
 pub fn with_token<R>(f: impl FnOnce(&[u8]) -> R) -> Option<R> {
@@ -101,7 +108,7 @@ unsafe fn define_token() {
             pg_sys::GucContext::PGC_USERSET,
             pg_sys::GUC_NOT_IN_SAMPLE as i32,
             Some(check_token),
-            None,
+            Some(token_assigned),
             None,
         );
     }
@@ -121,7 +128,7 @@ unsafe fn define_scope() {
             pg_sys::GucContext::PGC_SUSET,
             pg_sys::GUC_NOT_IN_SAMPLE as i32,
             None,
-            None,
+            Some(scope_assigned),
             None,
         );
     }
@@ -161,6 +168,16 @@ unsafe fn define_clock() {
             None,
         );
     }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn token_assigned(_value: *const c_char, _extra: *mut c_void) {
+    PRESENTED.set(PRESENTED.get() + 1);
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn scope_assigned(_value: i32, _extra: *mut c_void) {
+    PRESENTED.set(PRESENTED.get() + 1);
 }
 
 /// The check of pg_lease.token: SET refuses what the parser refuses.

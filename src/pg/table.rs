@@ -45,7 +45,7 @@ pub(super) struct Open {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Which {
+pub enum Which {
     Lease,
     Fence,
 }
@@ -334,17 +334,39 @@ impl Open {
         tid: pg_sys::ItemPointerData,
         values: &mut [Option<pg_sys::Datum>],
     ) {
+        if !self.write(key, tid, values, true) {
+            pgrx::error!("pg_lease: the locked row of lease \"{}\" could not be changed", key.name);
+        }
+    }
+
+    /// Writes a new version of a row, if this version is still the newest and nobody has it. Never
+    /// waits.
+    pub(super) fn try_update(
+        &self,
+        key: &Key,
+        tid: pg_sys::ItemPointerData,
+        values: &mut [Option<pg_sys::Datum>],
+    ) -> bool {
+        self.write(key, tid, values, false)
+    }
+
+    fn write(
+        &self,
+        key: &Key,
+        tid: pg_sys::ItemPointerData,
+        values: &mut [Option<pg_sys::Datum>],
+        wait: bool,
+    ) -> bool {
         let (mut datums, mut nulls) = split(values);
         let mut tid = tid;
-        // SAFETY: values has a datum per column, of the column's type; the row is locked by us, so
-        // that the update neither waits nor loses. The index gets an entry when the row moved.
-        // Inside the guard nothing needs cleaning up by Rust.
+        // SAFETY: values has a datum per column, of the column's type. The index gets an entry when
+        // the row moved. Inside the guard nothing needs cleaning up by Rust.
         let (result, heap_only, mut place) = unsafe {
             pg_guard_ffi_boundary(|| {
                 let description = (*self.relation).rd_att;
                 let tuple =
                     raw::heap_form_tuple(description, datums.as_mut_ptr(), nulls.as_mut_ptr());
-                let result = raw::update(self.relation, &mut tid, tuple);
+                let result = raw::update(self.relation, &mut tid, tuple, wait);
                 let heap_only = (*(*tuple).t_data).t_infomask2 & pg_sys::HEAP_ONLY_TUPLE as u16;
                 let place = (*tuple).t_self;
                 raw::heap_freetuple(tuple);
@@ -352,7 +374,7 @@ impl Open {
             })
         };
         if result != pg_sys::TM_Result::TM_Ok {
-            pgrx::error!("pg_lease: the locked row of lease \"{}\" could not be changed", key.name);
+            return false;
         }
         // SAFETY: see above.
         unsafe {
@@ -361,6 +383,7 @@ impl Open {
             }
             pg_sys::CommandCounterIncrement();
         }
+        true
     }
 
     pub(super) fn insert(&self, key: &Key, values: &mut [Option<pg_sys::Datum>]) {
