@@ -13,17 +13,14 @@ use crate::pg::key::Good;
 use crate::rules::refusal::Result;
 use std::cell::Cell;
 
-/// What is known of the token, if it is known to be good. A transaction that changes ownership itself
-/// looks for itself.
+/// What is known of the token, if it is known to be good.
 pub fn knows(good: &Cell<Good>, token: i64) -> Option<Good> {
     let known = good.get();
-    let holds = known.token == token
-        && known.ownership == catalog::ownership()
-        && !transaction::has_changed_ownership();
-    holds.then_some(known)
+    (known.token == token && known.ownership == catalog::ownership()).then_some(known)
 }
 
-/// A token that was read to be good. Its `ownership` is of before the read.
+/// A token that was read to be good. Its `ownership` is of before the read. A transaction that changes
+/// ownership itself learns nothing: it may yet end the token, and tells of its changes only once.
 pub fn learn(good: &Cell<Good>, seen: Good) {
     if !transaction::has_changed_ownership() {
         good.set(seen);

@@ -79,6 +79,18 @@ SELECT status FROM lease_takeover('arbitrum', 'worker-b', '1 hour');
 INSERT INTO chunk VALUES (-11);
 ROLLBACK;
 
+-- within a transaction that has changed ownership before, of another lease
+SELECT hold();
+BEGIN;
+SELECT status FROM lease_acquire('other', 'worker-a');
+INSERT INTO chunk VALUES (12);
+SELECT r.status FROM lease.lease l, lease_release('arbitrum', 'worker-a', l.token) AS r
+WHERE l.name = 'arbitrum';
+SAVEPOINT released;
+INSERT INTO chunk VALUES (-12);
+ROLLBACK TO released;
+COMMIT;
+
 -- the newest token obeyed
 CREATE TABLE shard (n int);
 SELECT guard FROM lease_guard('shard', 'mover', 'newest');

@@ -70,6 +70,7 @@ const ON_A_STANDBY: &[(&str, &str, &str)] = &[
     ("refuse_claim", "SELECT lease.refuse_claim('nodes', 'n', 1, NULL)", "55000"),
     // no caller's: a trigger, an event trigger and its helper
     ("guard_writes", "INSERT INTO work (note) VALUES ('x')", "25006"),
+    ("changed_by_hand", "DELETE FROM lease.lease", "25006"),
     ("cover", "CREATE TABLE child () INHERITS (work)", "25006"),
     ("cover_changed_tables", "ALTER TABLE work SET (fillfactor = 90)", "25006"),
 ];
