@@ -21,7 +21,7 @@ endif
 
 RIG := cargo run --quiet -p rig --
 
-.PHONY: help build install server stop psql demo bench lint clean \
+.PHONY: help build install server stop psql demo bench hostile lint clean \
 	test test-unit test-regress test-isolation test-system accept rig deps tree
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo 'make install   install the extension for good: INTO=/path/to/pg_config says where'
 	@echo 'make lint      check the form and the warnings'
 	@echo 'make bench     measure what it costs, in 25 minutes (ONLY=guard: one part of it)'
+	@echo 'make hostile   attack it: random queries and arguments, a million transactions (SEED=)'
 	@echo 'make clean     stop what runs and remove all that this checkout made'
 
 build: tree
@@ -65,6 +66,11 @@ demo: tree
 bench: tree
 	@cargo build --release -p bench
 	@cargo run --quiet --release -p bench -- $(ONLY)
+
+# The tests in pg_test/system/tests/hostile, with all that make test has no time for.
+hostile: tree
+	@$(RIG) pgspot
+	@HOSTILE=full $(RIG) hostile
 
 test: deps
 	@$(RIG) test

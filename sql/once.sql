@@ -39,7 +39,7 @@ BEGIN
         SET LOCAL lock_timeout = '5 s';
     END IF;
     INSERT INTO lease.once (job, run, begun_at, begun_by, application)
-    VALUES (lease_once.job, lease_once.run, @extschema@.compute_now(), session_user,
+    VALUES (lease_once.job, lease_once.run, lease.clock(), session_user,
             current_setting('application_name'))
     ON CONFLICT ON CONSTRAINT once_pkey DO NOTHING;
     is_first := FOUND;
@@ -70,7 +70,7 @@ BEGIN
     PERFORM lease.check_name('job', lease_once_done.job);
     PERFORM lease.check_label('run', lease_once_done.run);
     PERFORM lease.check_writable('lease_once_done');
-    UPDATE lease.once SET done_at = @extschema@.compute_now()
+    UPDATE lease.once SET done_at = lease.clock()
     WHERE job = lease_once_done.job AND run = lease_once_done.run AND done_at IS NULL;
     IF FOUND THEN
         RETURN true;
@@ -95,7 +95,7 @@ SELECT o.job,
        o.begun_by,
        o.application
 FROM lease.once AS o
-CROSS JOIN (SELECT @extschema@.compute_now() AS now OFFSET 0) AS n
+CROSS JOIN (SELECT lease.clock() AS now OFFSET 0) AS n
 WHERE o.done_at IS NULL;
 REVOKE ALL ON TABLE lease.once_unfinished FROM PUBLIC;
 GRANT SELECT ON TABLE lease.once_unfinished TO pg_monitor;

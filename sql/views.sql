@@ -17,7 +17,7 @@ SELECT l.name,
        CASE WHEN l.owner IS NOT NULL AND l.home OPERATOR(pg_catalog.=) h.home
             THEN pg_catalog.pg_get_userbyid(l.role) END AS role
 FROM lease.lease AS l
-CROSS JOIN (SELECT @extschema@.compute_now() AS now OFFSET 0) AS n
+CROSS JOIN (SELECT lease.clock() AS now OFFSET 0) AS n
 CROSS JOIN (SELECT lease.home() AS home OFFSET 0) AS h
 WHERE lease.may_list(l.name);
 REVOKE ALL ON TABLE lease.status FROM PUBLIC;

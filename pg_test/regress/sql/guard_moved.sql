@@ -13,6 +13,8 @@ ALTER SCHEMA annex RENAME TO wing;
 INSERT INTO wing.book VALUES (1);
 ALTER TABLE wing.book RENAME COLUMN id TO number;
 ALTER TABLE wing.book ADD COLUMN note text DEFAULT 'x';
+-- which rewrites rows, unfenced: the owner's right
+ALTER TABLE wing.book ALTER COLUMN number TYPE bigint USING number + 1;
 INSERT INTO wing.book VALUES (1);
 VACUUM FULL wing.book;
 INSERT INTO wing.book VALUES (1);

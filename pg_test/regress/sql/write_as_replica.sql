@@ -36,5 +36,17 @@ RESET session_replication_role;
 SELECT relation, enabled FROM lease.guards WHERE relation = 'leaf'::regclass;
 INSERT INTO leaf VALUES (1);
 
+-- a role that was given the setting gets no further
+CREATE ROLE regress_lease_replica;
+GRANT SET ON PARAMETER session_replication_role TO regress_lease_replica;
+GRANT INSERT ON always_guarded TO regress_lease_replica;
+SET ROLE regress_lease_replica;
+SET session_replication_role = replica;
+INSERT INTO always_guarded VALUES (5);
+RESET session_replication_role;
+RESET ROLE;
+REVOKE SET ON PARAMETER session_replication_role FROM regress_lease_replica;
+
 DROP TABLE always_guarded, origin_guarded, tree;
+DROP ROLE regress_lease_replica;
 DELETE FROM lease.lease;

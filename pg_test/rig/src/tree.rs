@@ -113,11 +113,15 @@ impl Layout {
     }
 }
 
-/// What a copy was made from. The size and time of `postgres` tell a minor update.
+/// What a copy was made from. The time of `postgres` tells a minor update, that of the directory of
+/// libraries a module that was installed since.
 fn stamp(origin: &PgConfig) -> Result<String> {
-    let server = origin.bin.join("postgres");
-    let found = fs::metadata(&server).with_context(|| format!("no {}", server.display()))?;
-    Ok(format!("{}\n{:?}\n{:?}\n", origin.version, origin.program, found.modified()?))
+    let changed = |path: &Path| -> Result<_> {
+        let found = fs::metadata(path).with_context(|| format!("no {}", path.display()))?;
+        Ok(found.modified()?)
+    };
+    let (server, modules) = (changed(&origin.bin.join("postgres"))?, changed(&origin.pkglib)?);
+    Ok(format!("{}\n{:?}\n{server:?}\n{modules:?}\n", origin.version, origin.program))
 }
 
 /// A PostgreSQL from a Python wheel has its libraries in `x.libs`, beside `x/pginstall`.

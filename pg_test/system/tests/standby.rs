@@ -31,6 +31,7 @@ const ON_A_STANDBY: &[(&str, &str, &str)] = &[
     ("compute_now", "SELECT compute_now()", "reads"),
     ("lease_clock_skew", "SELECT lease_clock_skew(now())", "reads"),
     ("home", "SELECT lease.home()", "reads"),
+    ("clock", "SELECT lease.clock()", "reads"),
     ("may_list", "SELECT lease.may_list('job')", "reads"),
     ("lease_allow", "SELECT lease_allow('postgres', '*')", "25006"),
     ("lease_disallow", "SELECT lease_disallow('postgres', '*')", "25006"),

@@ -56,6 +56,10 @@ fn missing_packages() -> Result<Vec<String>> {
     if !on_path("pgbouncer") && !Path::new("/usr/sbin/pgbouncer").exists() {
         missing.push("pgbouncer".into());
     }
+    if !on_path("sqlsmith") {
+        missing.push("sqlsmith".into());
+    }
+    missing.extend(missing_plpgsql_check()?);
     if !has_cargo_pgrx()? && !on_path("pkg-config") {
         missing.extend(["pkg-config".into(), "libssl-dev".into()]);
     }
@@ -73,6 +77,17 @@ fn missing_postgres() -> Result<Vec<String>> {
         bail!("{} is not a PostgreSQL with a server and its headers", program.display());
     }
     Ok(vec![format!("postgresql-{major}"), format!("postgresql-server-dev-{major}")])
+}
+
+/// Debian has it for its own PostgreSQL. Its test is skipped on others, and says so.
+fn missing_plpgsql_check() -> Result<Option<String>> {
+    let program = chosen_program();
+    let debians = program.starts_with("/usr/lib/postgresql");
+    let there = || -> Result<bool> {
+        Ok(PgConfig::ask(&program)?.pkglib.join("plpgsql_check.so").is_file())
+    };
+    let missing = debians && (!program.is_file() || !there()?);
+    Ok(missing.then(|| format!("postgresql-{}-plpgsql-check", wanted_major())))
 }
 
 fn has_headers(program: &Path) -> bool {

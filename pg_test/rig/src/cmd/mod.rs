@@ -4,6 +4,7 @@ pub mod background;
 pub mod clean;
 pub mod deps;
 pub mod lint;
+pub mod pgspot;
 pub mod suite;
 pub mod tally;
 pub mod test;

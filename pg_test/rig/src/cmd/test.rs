@@ -47,6 +47,7 @@ fn run(kind: &str, names: &[String], accept: bool) -> Result<Tally> {
         "unit" => unit(names),
         "regress" => REGRESS.run(names, accept),
         "isolation" => ISOLATION.run(names, accept),
+        "hostile" => hostile(names),
         _ => system(names),
     }
 }
@@ -65,6 +66,13 @@ fn unit(names: &[String]) -> Result<Tally> {
 fn system(names: &[String]) -> Result<Tally> {
     Tree::ready()?;
     cargo_test(&[&PROGRAMS[..], &["--test", "*"]].concat(), names)
+}
+
+/// A part of the system tests, with what they have counted.
+fn hostile(names: &[String]) -> Result<Tally> {
+    Tree::ready()?;
+    let names = [names, &["--nocapture".to_owned()]].concat();
+    cargo_test(&["-p", "system-tests", "--test", "hostile"], &names)
 }
 
 fn cargo_test(what: &[&str], names: &[String]) -> Result<Tally> {

@@ -76,6 +76,17 @@ impl Builder {
         self.start_from(|server| server.copy_data_of(stopped))
     }
 
+    /// Makes a new cluster, brings a stopped server's databases into it by pg_upgrade, and starts it.
+    pub fn start_upgrade_of(self, stopped: &Server) -> Result<Server> {
+        if stopped.is_running() {
+            bail!("\"{}\" runs: stop it before it is upgraded", stopped.name);
+        }
+        self.start_from(|server| {
+            server.initdb()?;
+            server.upgrade(stopped)
+        })
+    }
+
     /// `fill` puts a cluster into the server's data directory.
     pub(super) fn start_from(self, fill: impl FnOnce(&Server) -> Result<()>) -> Result<Server> {
         let mut server = self.site()?;

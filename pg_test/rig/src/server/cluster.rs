@@ -37,6 +37,16 @@ impl Server {
         Ok(())
     }
 
+    pub(super) fn upgrade(&self, stopped: &Server) -> Result<()> {
+        let mut upgrade = self.command("pg_upgrade");
+        upgrade.args(["--username=postgres", "--no-sync", "--socketdir", &self.host()]);
+        upgrade.arg("--old-datadir").arg(stopped.data_dir());
+        upgrade.arg("--new-datadir").arg(self.data_dir());
+        upgrade.arg("--old-bindir").arg(&stopped.tree.own.bin);
+        upgrade.arg("--new-bindir").arg(&self.tree.own.bin);
+        run(&mut upgrade)
+    }
+
     /// Writes our configuration beside the cluster's own, which then includes it.
     pub(super) fn write_conf(&self, lines: &[String]) -> Result<()> {
         let place = format!(
