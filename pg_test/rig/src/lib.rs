@@ -34,6 +34,7 @@ pub mod tree;
 pub mod user;
 pub mod wait;
 mod watchdog;
+pub mod wheel;
 
 pub use pooler::Pooler;
 pub use server::{Builder, Server};

@@ -1,5 +1,6 @@
 //! What `pg_config` says about an installation.
 
+use crate::wheel;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -73,10 +74,16 @@ pub fn wanted_major() -> String {
     std::env::var("PG").unwrap_or_else(|_| "15".into())
 }
 
-/// The `pg_config` asked for, whether or not it exists.
+/// The `pg_config` asked for, whether or not it exists: `PG_CONFIG`, else Debian's, else that of a
+/// wheel.
 pub fn chosen_program() -> PathBuf {
-    let debian = || format!("/usr/lib/postgresql/{}/bin/pg_config", wanted_major()).into();
-    std::env::var_os("PG_CONFIG").map_or_else(debian, PathBuf::from)
+    if let Some(named) = std::env::var_os("PG_CONFIG") {
+        return named.into();
+    }
+    let major = wanted_major();
+    let debian = PathBuf::from(format!("/usr/lib/postgresql/{major}/bin/pg_config"));
+    let of_wheel = || wheel::program(&major);
+    if debian.is_file() { debian } else { of_wheel().unwrap_or(debian) }
 }
 
 fn query(program: &Path, what: &str) -> Result<String> {

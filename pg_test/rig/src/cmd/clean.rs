@@ -23,7 +23,8 @@ fn empty_home() -> Result<()> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let tree = name.strip_prefix("pg").is_some_and(|n| n.parse::<u32>().is_ok());
-        if tree || name == "run" || name == "server.json" || name.ends_with(".lock") {
+        let ours = ["run", "server.json", rig::wheel::DIRECTORY];
+        if tree || ours.contains(&name.as_str()) || name.ends_with(".lock") {
             remove(&entry.path())?;
         }
     }

