@@ -125,7 +125,7 @@ pub fn bad_label(argument: &str, text: &str) -> Refusal {
 pub fn bad_span(argument: &str, why: &str) -> Refusal {
     Refusal::new(Code::InvalidValue, format!("invalid {argument}: {why}"))
         .detail(format!(
-            "A {argument} is a whole number of milliseconds from 1 ms to 1 day, without months."
+            "{argument} must be a whole number of milliseconds from 1 ms to 1 day, without months."
         ))
         .hint("Give an interval such as '15 s'.")
 }
