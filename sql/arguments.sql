@@ -1,10 +1,10 @@
 -- For the functions that are written in SQL: what they ask of their arguments, and how they refuse.
--- Closed to PUBLIC: only functions that run as the extension's owner call them.
+-- What lease_drain calls is open to PUBLIC, as it only refuses; the rest is for functions that run as
+-- the extension's owner.
 
 CREATE FUNCTION lease.check_writable(function text) RETURNS void
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_check_writable';
-REVOKE ALL ON FUNCTION lease.check_writable(text) FROM PUBLIC;
 COMMENT ON FUNCTION lease.check_writable(text) IS
     'Raises 25006 in the name of the function on a standby and in a read-only transaction.';
 
@@ -18,14 +18,12 @@ COMMENT ON FUNCTION lease.check_name(text, text) IS
 CREATE FUNCTION lease.check_label(argument text, given text) RETURNS void
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_check_label';
-REVOKE ALL ON FUNCTION lease.check_label(text, text) FROM PUBLIC;
 COMMENT ON FUNCTION lease.check_label(text, text) IS
     'Raises 22023 unless given has 1 to 200 characters and no control characters, 22004 for NULL.';
 
 CREATE FUNCTION lease.check_span(argument text, given interval) RETURNS void
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_check_span';
-REVOKE ALL ON FUNCTION lease.check_span(text, interval) FROM PUBLIC;
 COMMENT ON FUNCTION lease.check_span(text, interval) IS
     'Raises 22023 unless given is a whole number of milliseconds from 1 ms to 1 day, 22004 for NULL.';
 

@@ -116,12 +116,12 @@ CREATE FUNCTION lease_work_claim(
 DECLARE
     prefix CONSTANT text := CASE WHEN fleet = 'controllers' THEN 'shard:'
                                  ELSE fleet || '/shard:' END;
-    -- how many keys that others have locked are looked past
-    past CONSTANT integer := 100;
+    -- how many keys that others have locked are looked past, where shards are presented
+    past CONSTANT integer := 10;
     started timestamptz;
     held integer[];
-    picked text[];
-    fresh bigint;
+    ready text[];
+    claimed integer := 0;
 BEGIN
     PERFORM lease.check_name('queue', lease_work_claim.queue);
     PERFORM lease.check_label('worker', lease_work_claim.worker);
@@ -131,7 +131,7 @@ BEGIN
     PERFORM lease.check_writable('lease_work_claim');
     started := @extschema@.compute_now();
     IF shards IS NULL AND tokens IS NULL THEN
-        picked := ARRAY(
+        ready := ARRAY(
             SELECT w.key FROM lease.work AS w
             WHERE w.queue = lease_work_claim.queue AND w.ready_at <= started
             ORDER BY w.ready_at LIMIT most
@@ -143,7 +143,7 @@ BEGIN
             SELECT DISTINCT h.shard FROM unnest(shards, tokens) AS h (shard, token)
             JOIN lease.lease AS l ON l.name = prefix || h.shard AND l.token = h.token
             WHERE l.owner IS NOT NULL AND l.home = lease.home());
-        picked := ARRAY(
+        ready := ARRAY(
             SELECT w.key FROM unnest(held) AS h (shard)
             CROSS JOIN LATERAL (
                 SELECT w.key, w.ready_at FROM lease.work AS w
@@ -151,36 +151,33 @@ BEGIN
                   AND w.ready_at <= started
                 ORDER BY w.ready_at LIMIT most + past) AS w
             ORDER BY w.ready_at LIMIT most + past);
-        picked := ARRAY(
-            SELECT w.key FROM lease.work AS w
-            WHERE w.queue = lease_work_claim.queue AND w.key = ANY (picked)
-              AND w.shard = ANY (held) AND w.ready_at <= started
-            ORDER BY w.ready_at LIMIT most
-            FOR UPDATE SKIP LOCKED);
-        PERFORM @extschema@.lease_fence_check(
-            prefix || s.shard, tokens[array_position(shards, s.shard)])
-        FROM (SELECT DISTINCT w.shard FROM lease.work AS w
-              WHERE w.queue = lease_work_claim.queue AND w.key = ANY (picked)) AS s;
     END IF;
-    IF picked = '{}' THEN
-        RETURN;
-    END IF;
-    -- after the rows are locked, so that it is above every generation that they have
-    fresh := lease.next_generation(lease_work_claim.queue);
-    RETURN QUERY
-        WITH claimed AS (
-            UPDATE lease.work AS w
-            SET claim = fresh, generation = fresh,
-                ready_at = started + claim_for,
-                again_at = CASE WHEN w.again_at > started THEN w.again_at END,
-                attempts = w.attempts + 1,
-                worker = lease_work_claim.worker
-            WHERE w.queue = lease_work_claim.queue AND w.key = ANY (picked)
-            RETURNING w.key, w.generation, w.shard, w.attempts, w.reason, w.ready_at)
-        SELECT c.key, c.generation, c.shard, c.attempts, c.reason, c.ready_at
-        FROM unnest(picked) WITH ORDINALITY AS p (key, place)
-        JOIN claimed AS c ON c.key = p.key
-        ORDER BY p.place;
+    FOREACH lease_work_claim.key IN ARRAY ready LOOP
+        EXIT WHEN claimed = most;
+        PERFORM FROM lease.work AS w
+        WHERE w.queue = lease_work_claim.queue AND w.key = lease_work_claim.key
+          AND w.ready_at <= started AND (held IS NULL OR w.shard = ANY (held))
+        FOR UPDATE SKIP LOCKED;
+        CONTINUE WHEN NOT FOUND;
+        -- numbered while the row is locked, so that it is above every generation the key has had
+        lease_work_claim.generation := lease.next_generation(lease_work_claim.queue);
+        UPDATE lease.work AS w
+        SET claim = lease_work_claim.generation, generation = lease_work_claim.generation,
+            ready_at = started + claim_for,
+            again_at = CASE WHEN w.again_at > started THEN w.again_at END,
+            attempts = w.attempts + 1,
+            worker = lease_work_claim.worker
+        WHERE w.queue = lease_work_claim.queue AND w.key = lease_work_claim.key
+        RETURNING w.shard, w.attempts, w.reason, w.ready_at
+        INTO shard, attempts, reason, claimed_until;
+        IF held IS NOT NULL THEN
+            PERFORM @extschema@.lease_fence_check(
+                prefix || lease_work_claim.shard,
+                tokens[array_position(shards, lease_work_claim.shard)]);
+        END IF;
+        claimed := claimed + 1;
+        RETURN NEXT;
+    END LOOP;
 END
 $$;
 REVOKE ALL ON FUNCTION lease_work_claim(text, text, integer, interval, integer[], bigint[], text)

@@ -36,8 +36,8 @@ pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["key
 pgrx::extension_sql_file!("../sql/fleet.sql", name = "fleet", requires = ["leases"]);
 pgrx::extension_sql_file!("../sql/arguments.sql", name = "arguments", requires = ["guards"]);
 pgrx::extension_sql_file!("../sql/once.sql", name = "once", requires = ["arguments"]);
-pgrx::extension_sql_file!("../sql/work.sql", name = "work", requires = ["arguments", "fleet"]);
-pgrx::extension_sql_file!("../sql/drain.sql", name = "drain", requires = ["arguments"]);
+pgrx::extension_sql_file!("../sql/work.sql", name = "work", requires = ["once", "fleet"]);
+pgrx::extension_sql_file!("../sql/drain.sql", name = "drain", requires = ["work"]);
 pgrx::extension_sql_file!(
     "../sql/views.sql",
     name = "views",

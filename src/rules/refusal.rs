@@ -96,8 +96,8 @@ const NAME_HINT: &str = "Choose a name that matches ^[A-Za-z0-9._:@/-]{1,200}$."
 pub fn bad_other_name(argument: &str, name: &str) -> Refusal {
     Refusal::new(Code::InvalidValue, format!("invalid {argument} \"{}\"", shown(name)))
         .detail(format!(
-            "A {argument} has 1 to 200 characters from A-Z, a-z, 0-9 and . _ : @ / -; this one has \
-             {}.",
+            "{argument} must have 1 to 200 characters from A-Z, a-z, 0-9 and . _ : @ / -; this one \
+             has {}.",
             name.chars().count()
         ))
         .hint(NAME_HINT)
@@ -116,7 +116,7 @@ pub fn bad_owner(owner: &str) -> Refusal {
 pub fn bad_label(argument: &str, text: &str) -> Refusal {
     Refusal::new(Code::InvalidValue, format!("invalid {argument} \"{}\"", shown(text)))
         .detail(format!(
-            "A {argument} has 1 to 200 characters and no control characters; this one has {}.",
+            "{argument} must have 1 to 200 characters and no control characters; this one has {}.",
             text.chars().count()
         ))
         .hint(format!("Give a shorter {argument}, or a hash of it."))

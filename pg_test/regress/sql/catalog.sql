@@ -28,7 +28,7 @@ SELECT p.oid::regprocedure::text AS strict FROM functions p WHERE proisstrict OR
 SELECT p.oid::regprocedure AS unnamed FROM functions p
 WHERE pronargs > 0 AND (proargnames IS NULL OR '' = ANY (proargnames));
 SELECT proname, count(*) FROM functions GROUP BY 1 HAVING count(*) > 1;
-SELECT p.oid::regprocedure::text || ' -> ' || pg_get_function_result(p.oid) AS call,
+SELECT p.oid::regprocedure::text || coalesce(' -> ' || pg_get_function_result(p.oid), '') AS call,
        pg_get_function_arguments(p.oid) AS arguments
 FROM functions p WHERE pronamespace = 'public'::regnamespace ORDER BY 1;
 -- public holds what people call, under names that begin with lease_

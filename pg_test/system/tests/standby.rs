@@ -57,6 +57,13 @@ const ON_A_STANDBY: &[(&str, &str, &str)] = &[
     ("lease_shard_owners", "SELECT lease_shard_owners('{w1}')", "reads"),
     ("lease_once", "SELECT lease_once('payout', 'today')", "25006"),
     ("lease_once_done", "SELECT lease_once_done('payout', 'today')", "25006"),
+    ("lease_work_add", "SELECT lease_work_add('nodes', 'n')", "25006"),
+    ("lease_work_claim", "SELECT lease_work_claim('nodes', 'w')", "25006"),
+    ("lease_work_done", "SELECT lease_work_done('nodes', 'n', 1)", "25006"),
+    ("lease_work_retry", "SELECT lease_work_retry('nodes', 'n', 1, 'why')", "25006"),
+    ("lease_drain", "CALL lease_drain('a', '0')", "25006"),
+    ("check_held", "SELECT lease.check_held('{1}', '{1}')", "reads"),
+    ("claimed_key", "SELECT lease.claimed_key('nodes', 'n', 1)", "25006"),
     // inner ones, which look at their arguments
     ("check_writable", "SELECT lease.check_writable('lease_once')", "25006"),
     ("check_name", "SELECT lease.check_name('job', 'payout')", "reads"),
