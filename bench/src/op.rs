@@ -92,10 +92,10 @@ impl Op {
         format!("{}{}", self.pick(), self.plain)
     }
 
-    /// Picks a lease that no other client has to do with.
+    /// Picks a lease that no other client has to do with: one of `own`, each `apart` from the next.
     fn pick(&self) -> String {
         let from = if self.changes_tokens { format!("{KEEP} + ") } else { String::new() };
-        format!("\\set k {from}random(1, {KEEP} / 16) * 16 - :client_id\n")
+        format!("\\set k {from}random(1, :own) * :apart - :client_id\n")
     }
 }
 

@@ -12,19 +12,32 @@ use crate::target::{Target, Want, number, of_clients, shown};
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 
+/// Where leases are, and which of them a client picks from.
+#[derive(Clone, Copy)]
+struct Leases {
+    database: &'static str,
+    count: u32,
+    /// How many clients' leases lie side by side: the distance between two of one client.
+    apart: u32,
+}
+
+/// The most clients there are.
+const CLIENTS: u32 = 16;
 /// The database with few leases, and the one with many.
-const FEW: (&str, u32) = ("postgres", 1_000);
-const MANY: (&str, u32) = ("many", 1_000_000);
+const FEW: Leases = Leases { database: "postgres", count: 1_000, apart: CLIENTS };
+const MANY: Leases = Leases { database: "many", count: 1_000_000, apart: CLIENTS };
+/// As many of the many as a client has of the few: a worker that goes on with its own.
+const OWN_OF_MANY: Leases = Leases { apart: CLIENTS * 1_000, ..MANY };
 const BATCH: u32 = 256;
 const SECONDS: u32 = 1;
 
 pub fn run(scale: Scale) -> Result<Section> {
     let bed = Bed::start("lease", scale)?;
     let mut section = Section::new("lease", "The leases themselves", &bed)?;
-    bed.server.create_database(MANY.0)?;
-    bed.server.create_extension(MANY.0)?;
-    for (database, count) in [FEW, MANY] {
-        fill(&bed, database, leases(scale, count))?;
+    bed.server.create_database(MANY.database)?;
+    bed.server.create_extension(MANY.database)?;
+    for of in [FEW, MANY] {
+        fill(&bed, of.database, leases(scale, of.count))?;
     }
     check_scripts(&bed)?;
     alone(&bed, &mut section)?;
@@ -71,15 +84,17 @@ fn check_scripts(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-fn cell(bed: &Bed, script: PathBuf, clients: u32, length: Length, of: (&'static str, u32)) -> Cell {
+fn cell(bed: &Bed, script: PathBuf, clients: u32, length: Length, of: Leases) -> Cell {
     let mut cell = Cell::new(script, clients, length);
-    cell.database = of.0;
-    let cell = cell.variable("leases", leases(bed.scale, of.1));
+    cell.database = of.database;
+    let (count, apart) = (leases(bed.scale, of.count), bed.scale.pick(of.apart, CLIENTS));
+    let own = count / 2 / apart;
+    let cell = cell.variable("leases", count).variable("own", own).variable("apart", apart);
     cell.setting("session_preload_libraries", "pg_lease").setting("synchronous_commit", "on")
 }
 
 /// One client that picks ours or the plain statement at random. The speed of ours, plain = 1.
-fn paired(bed: &Bed, what: &str, ours: &str, plain: &str, of: (&'static str, u32)) -> Result<Pair> {
+fn paired(bed: &Bed, what: &str, ours: &str, plain: &str, of: Leases) -> Result<Pair> {
     let ours = bed.script(&format!("{what}_ours"), ours)?;
     let plain = bed.script(&format!("{what}_plain"), plain)?;
     let length = bed.scale.pick(Length::Seconds(SECONDS), Length::Transactions(30));
@@ -147,7 +162,7 @@ fn batch(bed: &Bed, section: &mut Section) -> Result<()> {
     let mut rows = Vec::new();
     for of in [FEW, MANY] {
         let pair = paired(bed, "renew_many", &ours, &plain, of)?;
-        let among = format!("among {} leases", number(leases(bed.scale, of.1).into()));
+        let among = format!("among {} leases", number(leases(bed.scale, of.count).into()));
         let ours = format!("lease_renew_many of {BATCH}, {among}");
         rows.push(pair.row(&ours, "one UPDATE … WHERE name = ANY"));
         let what = format!("{ours}: time / one UPDATE … WHERE name = ANY");
@@ -185,12 +200,7 @@ fn together(bed: &Bed, section: &mut Section) -> Result<()> {
 }
 
 /// Calls per second, of ours or of the plain statement, in one or the other database.
-fn rates(
-    bed: &Bed,
-    op: Op,
-    clients: u32,
-    variants: &[(bool, (&'static str, u32))],
-) -> Result<Rounds> {
+fn rates(bed: &Bed, op: Op, clients: u32, variants: &[(bool, Leases)]) -> Result<Rounds> {
     let mut cells = Vec::new();
     for (is_ours, of) in variants {
         let (name, text) = if *is_ours { ("ours", op.ours()) } else { ("plain", op.plain()) };
@@ -203,24 +213,31 @@ fn rates(
         let (is_ours, of) = variants[at];
         let title = if is_ours { op.title } else { op.plain_title };
         let clients = of_clients(clients);
-        eprintln!("lease: {title}, {clients}, {}, round {} of {all}: {rate:.0}/s", of.0, round + 1);
+        eprintln!(
+            "lease: {title}, {clients}, {}, round {} of {all}: {rate:.0}/s",
+            of.count,
+            round + 1
+        );
         Ok(rate)
     })
 }
 
 fn few_and_many(bed: &Bed, section: &mut Section) -> Result<()> {
-    let [few, many] = [FEW, MANY].map(|of| number(leases(bed.scale, of.1).into()));
+    let [few, many] = [FEW, MANY].map(|of| number(leases(bed.scale, of.count).into()));
     section.heading(&format!("With {few} and with {many} leases in the table"));
     let mut rows = Vec::new();
     for op in [op::RENEW, op::ACQUIRE] {
-        let variants = [(true, FEW), (true, MANY), (false, FEW), (false, MANY)];
-        let rounds = rates(bed, op, 1, &variants)?;
-        let (ours, plain) = (rounds.ratio(0, 1), rounds.ratio(2, 3));
-        rows.push(vec![op.title.into(), shown(&ours), shown(&plain)]);
-        let what = format!("{}: time with {many} leases / with {few}", op.title);
-        section.target(Target::new(what, Want::AtMost(1.15), ours));
+        let ours = [(true, FEW), (true, OWN_OF_MANY), (true, MANY)];
+        let plain = [(false, FEW), (false, OWN_OF_MANY), (false, MANY)];
+        let rounds = rates(bed, op, 1, &[ours, plain].concat())?;
+        for (at, picked) in [(1, "a session's own leases"), (2, "any lease, at random")] {
+            let (ours, plain) = (rounds.ratio(0, at), rounds.ratio(3, 3 + at));
+            rows.push(vec![op.title.into(), picked.into(), shown(&ours), shown(&plain)]);
+            let what = format!("{}, {picked}: time with {many} leases / with {few}", op.title);
+            section.target(Target::new(what, Want::AtMost(1.15), ours));
+        }
     }
-    let heads = ["call", "time with many / with few", "the same of the plain statement"];
+    let heads = ["call", "of", "time with many / with few", "the same of the plain statement"];
     section.table(&heads, rows);
     Ok(())
 }
