@@ -79,3 +79,18 @@ CREATE FUNCTION lease.refuse_claim(queue text, key text, generation bigint, work
 REVOKE ALL ON FUNCTION lease.refuse_claim(text, text, bigint, text) FROM PUBLIC;
 COMMENT ON FUNCTION lease.refuse_claim(text, text, bigint, text) IS
     'Raises 55000: the claim is over. worker: who has the key now, if anybody.';
+
+-- By names that are always the same, as functions cannot name the schema that the extension is in.
+
+CREATE FUNCTION lease.check_fence(name text, token bigint, mode text, signature text) RETURNS void
+    LANGUAGE c VOLATILE PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_fence_check';
+REVOKE ALL ON FUNCTION lease.check_fence(text, bigint, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION lease.check_fence(text, bigint, text, text) IS
+    'lease_fence_check, for lease_work_claim.';
+
+CREATE FUNCTION lease.shard_of(key text, shards integer) RETURNS integer
+    LANGUAGE c IMMUTABLE PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_shard_of';
+REVOKE ALL ON FUNCTION lease.shard_of(text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION lease.shard_of(text, integer) IS 'lease_shard_of, for lease_work_add.';

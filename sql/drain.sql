@@ -5,6 +5,12 @@
 -- everything in it is qualified, it sees what its caller may list, and each release asks whether the
 -- caller may.
 
+CREATE FUNCTION lease.release(name text, owner text, token bigint) RETURNS lease.answer
+    LANGUAGE c VOLATILE PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'pg_lease_release';
+COMMENT ON FUNCTION lease.release(text, text, bigint) IS
+    'lease_release by a name that is always the same, for lease_drain.';
+
 CREATE PROCEDURE lease_drain(owner text, over interval DEFAULT '60 s')
     LANGUAGE plpgsql
     AS $$
@@ -28,7 +34,7 @@ BEGIN
     count_of := COALESCE(pg_catalog.cardinality(names), 0);
     started := pg_catalog.clock_timestamp();
     FOR i IN 1 .. count_of LOOP
-        PERFORM @extschema@.lease_release(names[i], owner, tokens[i]);
+        PERFORM lease.release(names[i], owner, tokens[i]);
         COMMIT;
         -- what is left of the time, shared out among the leases that are left
         time_left := pg_catalog.date_part('epoch', over OPERATOR(pg_catalog.-)

@@ -39,7 +39,7 @@ COMMENT ON COLUMN lease.work.reason IS 'Why the last attempt is to be repeated.'
 SELECT pg_catalog.pg_extension_config_dump('lease.work', '');
 
 CREATE FUNCTION lease_work_add(
-    queue text, key text, due timestamptz DEFAULT @extschema@.compute_now(),
+    queue text, key text, due timestamptz DEFAULT lease.clock(),
     shard integer DEFAULT NULL)
     RETURNS bigint
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -53,7 +53,7 @@ BEGIN
     PERFORM lease.check_label('key', lease_work_add.key);
     PERFORM lease.check_time('due', lease_work_add.due);
     IF lease_work_add.shard IS NULL THEN
-        lease_work_add.shard := @extschema@.lease_shard_of(lease_work_add.key);
+        lease_work_add.shard := lease.shard_of(lease_work_add.key, 256);
     END IF;
     PERFORM lease.check_number('shard', lease_work_add.shard, 0, 65535);
     PERFORM lease.check_writable('lease_work_add');
@@ -129,7 +129,7 @@ BEGIN
     PERFORM lease.check_span('claim_for', claim_for);
     PERFORM lease.check_name('fleet', fleet);
     PERFORM lease.check_writable('lease_work_claim');
-    started := @extschema@.compute_now();
+    started := lease.clock();
     IF shards IS NULL AND tokens IS NULL THEN
         ready := ARRAY(
             SELECT w.key FROM lease.work AS w
@@ -171,9 +171,9 @@ BEGIN
         RETURNING w.shard, w.attempts, w.reason, w.ready_at
         INTO shard, attempts, reason, claimed_until;
         IF held IS NOT NULL THEN
-            PERFORM @extschema@.lease_fence_check(
+            PERFORM lease.check_fence(
                 prefix || lease_work_claim.shard,
-                tokens[array_position(shards, lease_work_claim.shard)]);
+                tokens[array_position(shards, lease_work_claim.shard)], 'current', NULL);
         END IF;
         claimed := claimed + 1;
         RETURN NEXT;
@@ -262,7 +262,7 @@ BEGIN
         secs => least(300, 2 ^ least(one.attempts - 1, 9)) * (1 - random() / 2)));
     UPDATE lease.work AS w
     SET claim = NULL, worker = NULL, reason = left(lease_work_retry.reason, 1000), again_at = NULL,
-        ready_at = least(w.again_at, @extschema@.compute_now() + pause)
+        ready_at = least(w.again_at, lease.clock() + pause)
     WHERE w.queue = one.queue AND w.key = one.key
     RETURNING w.ready_at INTO one.ready_at;
     RETURN one.ready_at;
@@ -290,7 +290,7 @@ SELECT w.queue,
        w.reason,
        w.generation
 FROM lease.work AS w
-CROSS JOIN (SELECT @extschema@.compute_now() AS now OFFSET 0) AS n;
+CROSS JOIN (SELECT lease.clock() AS now OFFSET 0) AS n;
 REVOKE ALL ON TABLE lease.work_status FROM PUBLIC;
 GRANT SELECT ON TABLE lease.work_status TO pg_monitor;
 COMMENT ON VIEW lease.work_status IS

@@ -24,6 +24,15 @@ INSERT INTO ledger VALUES (2);
 SELECT "We ird""".lease_unguard('ledger');
 SELECT "We ird""".lease_void_all();
 SELECT "We ird""".lease_drop('l');
+-- what is written in SQL finds the rest of the extension
+SELECT token AS t1 FROM "We ird""".lease_acquire('shard:1', 'w') \gset
+SELECT "We ird""".lease_work_add('q', 'k', shard => 1) > 0 AS added;
+SELECT key, generation AS k
+FROM "We ird""".lease_work_claim('q', 'w', 1, '1 s', '{1}', ARRAY[:t1]) \gset
+SELECT "We ird""".lease_work_retry('q', :'key', :k, 'why', '0') IS NOT NULL AS due;
+SELECT "We ird""".lease_once('payout', 'today');
+CALL "We ird""".lease_drain('w', '0');
+SELECT name, state FROM lease.status ORDER BY name;
 -- whatever the search_path is: planted objects are not looked at
 CREATE SCHEMA trap;
 CREATE TABLE trap.lease (token bigint, owner text);

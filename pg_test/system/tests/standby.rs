@@ -62,6 +62,9 @@ const ON_A_STANDBY: &[(&str, &str, &str)] = &[
     ("lease_work_done", "SELECT lease_work_done('nodes', 'n', 1)", "25006"),
     ("lease_work_retry", "SELECT lease_work_retry('nodes', 'n', 1, 'why')", "25006"),
     ("lease_drain", "CALL lease_drain('a', '0')", "25006"),
+    ("release", "SELECT lease.release('job', 'a', 1)", "25006"),
+    ("check_fence", "SELECT lease.check_fence('job', TOKEN, 'current', NULL)", "55000"),
+    ("shard_of", "SELECT lease.shard_of('node-1', 256)", "reads"),
     ("check_held", "SELECT lease.check_held('{1}', '{1}')", "reads"),
     ("claimed_key", "SELECT lease.claimed_key('nodes', 'n', 1)", "25006"),
     // inner ones, which look at their arguments
