@@ -21,7 +21,7 @@ endif
 
 RIG := cargo run --quiet -p rig --
 
-.PHONY: help build install server stop psql demo bench hostile lint clean \
+.PHONY: help build install server stop psql demo bench soak hostile lint clean \
 	test test-unit test-regress test-isolation test-system accept rig deps tree
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo 'make install   install the extension for good: INTO=/path/to/pg_config says where'
 	@echo 'make lint      check the form and the warnings'
 	@echo 'make bench     measure what it costs, in 25 minutes (ONLY=guard: one part of it)'
+	@echo 'make soak      kill, freeze and cut off everything for 10 minutes (SOAK_SECONDS=, SEED=)'
 	@echo 'make hostile   attack it: random queries and arguments, a million transactions (SEED=)'
 	@echo 'make clean     stop what runs and remove all that this checkout made'
 
@@ -66,6 +67,10 @@ demo: tree
 bench: tree
 	@cargo build --release -p bench
 	@cargo run --quiet --release -p bench -- $(ONLY)
+
+soak: tree
+	@cargo build -q -p soak
+	@target/debug/soak
 
 # The tests in pg_test/system/tests/hostile, with all that make test has no time for.
 hostile: tree

@@ -9,6 +9,7 @@
 //! | `fence/` | presented tokens, the check, the commit check, guards, fences of other servers |
 //! | `fleet/` | workers, the shards that they share, who has which |
 //! | `arguments` | checks and refusals for the functions that are written in SQL |
+//! | `mutant` | ways to break all this, for the fault test only |
 //! | `entry` | which C symbol of sql/*.sql is which function here |
 //!
 //! The SQL that creates the objects is in `sql/`, in the order in which it runs.
@@ -23,6 +24,7 @@ mod entry;
 mod fence;
 mod fleet;
 mod lease;
+mod mutant;
 mod pg;
 mod rules;
 

@@ -3,6 +3,7 @@
 
 use super::transaction::{self, Entry, Rule};
 use super::{check, newest};
+use crate::mutant::{Mutant, is_on};
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::xact::{self, Hooks};
 use crate::rules::refusal::{self, Result};
@@ -24,10 +25,10 @@ const COARSE_WAIT_MS: u32 = 1_000;
 
 fn before_commit() -> Result<()> {
     transaction::start_deciding();
-    if transaction::must_last() {
+    if transaction::must_last() && !is_on(Mutant::DurableCommit) {
         xact::commit_durably();
     }
-    decide()
+    if is_on(Mutant::CommitCheck) { Ok(()) } else { decide() }
 }
 
 fn before_prepare() -> Result<()> {
@@ -38,7 +39,7 @@ fn before_prepare() -> Result<()> {
     if let Some(job) = transaction::begun_job() {
         return Err(refusal::prepare_after_run(&job));
     }
-    decide()
+    if is_on(Mutant::PrePrepare) { Ok(()) } else { decide() }
 }
 
 /// A transaction that has written nothing has nothing to answer for.
@@ -72,6 +73,7 @@ fn decide_one(entry: &Entry, is_locked: bool) -> Result<()> {
     let Entry { key, token, rule, .. } = entry;
     let tag = Tag::of(check::class(*rule), key.hash, *token);
     // never waits: a taker that next touches a row of ours would wait for us
+    let is_locked = is_locked || is_on(Mutant::LockMode);
     if !is_locked && !locks::try_lock(tag, locks::COMMIT) {
         return Err(refusal::takeover_under_way(&key.name, *token));
     }

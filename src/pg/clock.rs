@@ -11,6 +11,9 @@ pub fn server_now() -> Micros {
 
 /// The clock that leases are judged by: the server's plus pg_lease.clock_offset.
 pub fn now() -> Micros {
+    if let Some(stopped) = crate::mutant::stopped_clock() {
+        return stopped;
+    }
     server_now().saturating_add(super::settings::clock_offset_us())
 }
 

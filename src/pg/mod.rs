@@ -14,6 +14,8 @@ pub mod identity;
 pub mod key;
 pub mod keys;
 pub mod locks;
+#[cfg(feature = "mutants")]
+pub mod mutants;
 mod raw;
 pub mod report;
 pub mod role;

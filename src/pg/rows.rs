@@ -6,6 +6,7 @@ use super::raw;
 pub use super::table::Which;
 use super::table::{FenceColumns, LEASE_COLUMNS, LEASE_FIXED, LeaseColumns};
 use super::table::{Open, Tuple, with_table};
+use crate::mutant::{Mutant, is_on};
 use crate::rules::fence::Fence;
 use crate::rules::lease::{self, Lease};
 use crate::rules::time::{self, Micros};
@@ -72,17 +73,19 @@ pub fn lock_for_looking(which: Which) {
 
 /// What a guard needs to know. Allocates nothing. The caller has locked the table.
 pub fn lease_fence(key: &Key, home: i64) -> Option<Fence> {
-    with_table(Which::Lease, pg_sys::NoLock, |table| {
-        table.find(key, |tuple| {
-            let c = tuple.columns::<LeaseColumns>();
-            Fence {
-                token: c.token,
-                expires_at: c.expires_at,
-                owned: tuple.has_owner(),
-                void: c.home != home,
-                role: c.role,
-            }
-        })
+    let fence = |tuple: &Tuple| {
+        let c = tuple.columns::<LeaseColumns>();
+        Fence {
+            token: c.token,
+            expires_at: c.expires_at,
+            owned: tuple.has_owner(),
+            void: c.home != home,
+            role: c.role,
+        }
+    };
+    with_table(Which::Lease, pg_sys::NoLock, |table| match is_on(Mutant::Snapshot) {
+        true => table.find_in_snapshot(key, fence),
+        false => table.find(key, fence),
     })
 }
 

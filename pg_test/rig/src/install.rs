@@ -17,12 +17,22 @@ const STAMP: &str = "installed-from";
 /// Set for the tests of one run, so that sources edited meanwhile do not change under them.
 pub const SETTLED: &str = "PG_LEASE_INSTALLED";
 
+/// The cargo feature that builds the ways to break the extension in (`src/mutant.rs`).
+pub const MUTANTS: &str = "mutants";
+
 /// Builds and installs the extension unless the tree holds what the sources make.
 pub fn ensure(tree: &Tree) -> Result<()> {
+    let settled = std::env::var_os(SETTLED).is_some() && tree.root.join(STAMP).exists();
+    if settled { Ok(()) } else { ensure_with(tree, "") }
+}
+
+/// The same with the mutants: only the fault test asks for it, so it is built when that runs.
+pub fn ensure_breakable(tree: &Tree) -> Result<()> {
+    ensure_with(tree, MUTANTS)
+}
+
+fn ensure_with(tree: &Tree, feature: &str) -> Result<()> {
     let stamp = tree.root.join(STAMP);
-    if std::env::var_os(SETTLED).is_some() && stamp.exists() {
-        return Ok(());
-    }
     let _lock = home::lock("install.lock")?;
     let sources = fingerprint(tree)?;
     if fs::read_to_string(&stamp).ok().as_deref() == Some(&sources) {
@@ -30,7 +40,7 @@ pub fn ensure(tree: &Tree) -> Result<()> {
     }
     let _ = fs::remove_file(&stamp);
     write_pgrx_config(&tree.origin)?;
-    into(&tree.own)?;
+    build(&tree.own, feature)?;
     fs::write(&stamp, sources)?;
     Ok(())
 }
@@ -56,13 +66,20 @@ pub fn write_pgrx_config(origin: &PgConfig) -> Result<()> {
 
 /// Builds the extension and installs it into a PostgreSQL.
 pub fn into(postgres: &PgConfig) -> Result<()> {
+    build(postgres, "")
+}
+
+fn build(postgres: &PgConfig, feature: &str) -> Result<()> {
     eprintln!("rig: building pg_lease and installing it into {}", postgres.pkglib.display());
     let began = SystemTime::now();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", r#"umask 022; exec "$@" >&2"#, "install"]);
     command.args(["cargo", "pgrx", "install", "--release", "--pg-config"]);
     command.arg(&postgres.program).args(["--no-default-features", "--features"]);
-    command.arg(postgres.feature()?).current_dir(home::checkout()?).stdin(Stdio::null());
+    command
+        .arg(format!("{} {feature}", postgres.feature()?))
+        .current_dir(home::checkout()?)
+        .stdin(Stdio::null());
     let status = with_tools(&mut command)?.status().context("cannot run cargo")?;
     if !status.success() {
         bail!("the extension did not build ({status})");

@@ -15,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(20);
+const INI: &str = "pgbouncer.ini";
 
 /// A running PgBouncer. Dropping it ends it.
 pub struct Pooler {
@@ -29,18 +30,20 @@ impl Pooler {
         let user = RunAs::pick()?;
         let site = Site::make("pooler", user)?;
         let port = Port::reserve()?;
-        let ini = site.dir.join("pgbouncer.ini");
         fs::write(site.dir.join("users"), "\"postgres\" \"\"\n")?;
-        fs::write(&ini, settings(server, port.number, &site.dir, sessions))?;
-        let log = OpenOptions::new().create(true).append(true).open(site.log())?;
-        let mut command = Command::new(program()?);
-        clean_environment(&mut command);
-        user.apply(command.arg(&ini).current_dir(&site.dir).process_group(0));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let child = command.spawn().context("cannot start pgbouncer")?;
-        let mut pooler = Self { child, port, site };
+        fs::write(site.dir.join(INI), settings(server, port.number, &site.dir, sessions))?;
+        let mut pooler = Self { child: spawn(&site, user)?, port, site };
         pooler.wait_until_it_answers()?;
         Ok(pooler)
+    }
+
+    /// Kills it, with all its connections, and starts it again at the same address.
+    pub fn restart(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        let _ = fs::remove_file(self.site.dir.join(format!(".s.PGSQL.{}", self.port.number)));
+        self.child = spawn(&self.site, RunAs::pick()?)?;
+        self.wait_until_it_answers()
     }
 
     /// A libpq connection string through the pooler.
@@ -81,13 +84,22 @@ impl Drop for Pooler {
     }
 }
 
+fn spawn(site: &Site, user: RunAs) -> Result<Child> {
+    let log = OpenOptions::new().create(true).append(true).open(site.log())?;
+    let mut command = Command::new(program()?);
+    clean_environment(&mut command);
+    user.apply(command.arg(INI).current_dir(&site.dir).process_group(0));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    command.spawn().context("cannot start pgbouncer")
+}
+
 fn settings(server: &Server, port: u16, dir: &Path, sessions: u32) -> String {
     format!(
         "[databases]\n* = host={} port={}\n\
          [pgbouncer]\npool_mode = transaction\nauth_type = trust\n\
          auth_file = users\nauth_user = postgres\n\
          listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir = {}\n\
-         default_pool_size = {sessions}\nserver_reset_query =\nadmin_users = postgres\n\
+         default_pool_size = {sessions}\nserver_reset_query =\nserver_login_retry = 0.2\nadmin_users = postgres\n\
          ignore_startup_parameters = extra_float_digits\n",
         server.host(),
         server.port(),

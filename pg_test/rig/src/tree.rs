@@ -40,10 +40,26 @@ impl Tree {
         Ok(READY.get_or_init(|| tree))
     }
 
+    /// Another tree, with an extension that can be broken on purpose: for the fault test, which
+    /// must notice each way.
+    pub fn breakable() -> Result<&'static Self> {
+        static READY: OnceLock<Tree> = OnceLock::new();
+        if let Some(tree) = READY.get() {
+            return Ok(tree);
+        }
+        let tree = Self::ensure_named("-mutants")?;
+        install::ensure_breakable(&tree)?;
+        Ok(READY.get_or_init(|| tree))
+    }
+
     /// The tree alone, without the extension.
     pub fn ensure() -> Result<Self> {
+        Self::ensure_named("")
+    }
+
+    fn ensure_named(ending: &str) -> Result<Self> {
         let origin = PgConfig::chosen()?;
-        let root = home::ensure()?.join(origin.feature()?);
+        let root = home::ensure()?.join(format!("{}{ending}", origin.feature()?));
         let _lock = home::lock("tree.lock")?;
         let layout = Layout::of(&origin, &root)?;
         let stamp = stamp(&origin)?;

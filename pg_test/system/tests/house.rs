@@ -13,6 +13,9 @@ const LONGEST_FUNCTION: usize = 70;
 const DOORS_TO_SQLSTATES: [&str; 3] =
     ["src/pg/report.rs", "src/pg/subxact.rs", "src/pg/sequence.rs"];
 
+/// Built only for the fault test, and there to be wrong.
+const MUTANTS: &str = "src/pg/mutants.rs";
+
 /// Clocks that stand still: at BEGIN, or at the statement. `pg_catalog` has the first one too.
 const STOPPED_CLOCKS: [&str; 7] = [
     "pg_catalog.now(",
@@ -154,7 +157,7 @@ fn the_rules_know_nothing_of_postgresql() -> Result<()> {
 
 #[test]
 fn no_clock_stands_still() -> Result<()> {
-    let rust = sources("src", ".rs")?.into_iter();
+    let rust = sources("src", ".rs")?.into_iter().filter(|file| file.path != MUTANTS);
     let in_rust = rust.flat_map(|file| file.breaches(|line| is_sql(line) && reads_now(line)));
     let sql = sources("sql", ".sql")?.into_iter();
     none(in_rust.chain(sql.flat_map(|file| file.breaches(reads_now))).collect())
@@ -181,6 +184,21 @@ fn the_extension_goes_into_any_schema() -> Result<()> {
     none(sources("sql", ".sql")?.iter().flat_map(|file| file.breaches(names_it)).collect())
 }
 
+/// Ways to break the extension are built in for the fault test only.
+#[test]
+fn what_is_installed_cannot_be_broken() -> Result<()> {
+    let setting = "soak.mutant";
+    ensure!(read(MUTANTS)?.contains(setting), "the mutants are chosen by another setting");
+    ensure!(read("src/pg/mod.rs")?.contains("#[cfg(feature = \"mutants\")]\npub mod mutants;"));
+    let default = value(&read("Cargo.toml")?, "default").context("no default features")?;
+    ensure!(!default.contains("mutants"), "default features: {default}");
+    let library = rig::Tree::ready()?.own.pkglib.join("pg_lease.so");
+    let bytes = fs::read(&library).with_context(|| library.display().to_string())?;
+    let there = bytes.windows(setting.len()).any(|window| window == setting.as_bytes());
+    ensure!(!there, "{} has the mutants in it", library.display());
+    Ok(())
+}
+
 #[test]
 fn files_are_short() -> Result<()> {
     let files = sources("src", ".rs")?.into_iter().chain(sources("sql", ".sql")?);
@@ -191,7 +209,7 @@ fn files_are_short() -> Result<()> {
 
 #[test]
 fn functions_are_short() -> Result<()> {
-    let directories = ["src", "pg_test/rig", "pg_test/system"];
+    let directories = ["src", "pg_test/rig", "pg_test/soak", "pg_test/system"];
     let mut breaches = Vec::new();
     for directory in directories {
         breaches.extend(sources(directory, ".rs")?.iter().flat_map(long_functions));

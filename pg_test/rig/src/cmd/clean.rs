@@ -22,7 +22,8 @@ fn empty_home() -> Result<()> {
     for entry in fs::read_dir(&home)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let tree = name.strip_prefix("pg").is_some_and(|n| n.parse::<u32>().is_ok());
+        let number = name.trim_end_matches("-mutants").strip_prefix("pg");
+        let tree = number.is_some_and(|n| n.parse::<u32>().is_ok());
         let ours = ["run", "server.json", rig::wheel::DIRECTORY];
         if tree || ours.contains(&name.as_str()) || name.ends_with(".lock") {
             remove(&entry.path())?;

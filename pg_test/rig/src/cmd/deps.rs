@@ -60,6 +60,12 @@ fn missing_packages() -> Result<Vec<String>> {
         missing.push("sqlsmith".into());
     }
     missing.extend(missing_plpgsql_check()?);
+    if !has_libfaketime() {
+        missing.push("libfaketime".into());
+    }
+    if !on_path("spin") {
+        missing.push("spin".into());
+    }
     if !has_cargo_pgrx()? && !on_path("pkg-config") {
         missing.extend(["pkg-config".into(), "libssl-dev".into()]);
     }
@@ -110,6 +116,13 @@ fn has_libclang() -> bool {
         let name = entry.file_name().to_string_lossy().into_owned();
         name.starts_with("libclang.so") || name.starts_with("libclang-")
     })
+}
+
+/// The fault test moves a server's clock with it.
+fn has_libfaketime() -> bool {
+    let libraries = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let places = libraries.map(|entry| entry.path()).chain(["/usr/lib".into()]);
+    places.map(|place| place.join("faketime/libfaketime.so.1")).any(|library| library.is_file())
 }
 
 fn install_packages(missing: &[String]) -> Result<()> {

@@ -11,6 +11,14 @@ use std::sync::Mutex;
 /// How often a server may find its port taken by a program that is no rig.
 const PORTS_TRIED: usize = 3;
 
+/// Which extension it has.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Bare,
+    Usual,
+    Breakable,
+}
+
 /// A server to be.
 #[derive(Clone, Debug)]
 pub struct Builder {
@@ -18,13 +26,23 @@ pub struct Builder {
     pub(super) conf: Vec<String>,
     pub(super) application_name: Option<String>,
     pub(super) slot: Option<String>,
-    bare: bool,
+    environment: Vec<(String, String)>,
+    hba: Vec<String>,
+    kind: Kind,
 }
 
 impl Builder {
     pub(super) fn new(name: &str) -> Self {
         let name = name.to_owned();
-        Self { name, conf: Vec::new(), application_name: None, slot: None, bare: false }
+        Self {
+            name,
+            conf: Vec::new(),
+            application_name: None,
+            slot: None,
+            environment: Vec::new(),
+            hba: Vec::new(),
+            kind: Kind::Usual,
+        }
     }
 
     /// Adds a line to postgresql.conf. Later lines win.
@@ -46,7 +64,25 @@ impl Builder {
 
     /// PostgreSQL alone: the extension is neither built nor installed.
     pub fn bare(mut self) -> Self {
-        self.bare = true;
+        self.kind = Kind::Bare;
+        self
+    }
+
+    /// With an extension that can be broken on purpose (`src/mutant.rs`).
+    pub fn breakable(mut self) -> Self {
+        self.kind = Kind::Breakable;
+        self
+    }
+
+    /// Sets a variable in the environment of its processes.
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds a line to pg_hba.conf: it lets in from elsewhere than this machine.
+    pub fn hba(mut self, line: &str) -> Self {
+        self.hba.push(line.to_owned());
         self
     }
 
@@ -91,6 +127,7 @@ impl Builder {
     pub(super) fn start_from(self, fill: impl FnOnce(&Server) -> Result<()>) -> Result<Server> {
         let mut server = self.site()?;
         fill(&server)?;
+        server.append_hba(&self.hba)?;
         for _ in 1..PORTS_TRIED {
             server.write_conf(&self.conf)?;
             match server.launch() {
@@ -107,13 +144,18 @@ impl Builder {
     }
 
     fn site(&self) -> Result<Server> {
-        let tree = if self.bare { Tree::ensure()? } else { Tree::ready()?.clone() };
+        let tree = match self.kind {
+            Kind::Bare => Tree::ensure()?,
+            Kind::Usual => Tree::ready()?.clone(),
+            Kind::Breakable => Tree::breakable()?.clone(),
+        };
         site::sweep()?;
         let user = RunAs::pick()?;
         Ok(Server {
             name: self.name.clone(),
             tree,
             user,
+            environment: self.environment.clone(),
             port: Port::reserve()?,
             postmaster: Mutex::new(None),
             site: Site::make(&self.name, user)?,

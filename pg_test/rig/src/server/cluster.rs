@@ -65,6 +65,11 @@ impl Server {
         Ok(())
     }
 
+    pub(super) fn append_hba(&self, lines: &[String]) -> Result<()> {
+        let mut hba = OpenOptions::new().append(true).open(self.data_dir().join("pg_hba.conf"))?;
+        Ok(lines.iter().try_for_each(|line| writeln!(hba, "{line}"))?)
+    }
+
     pub(super) fn append_conf(&self, lines: &[&str]) -> Result<()> {
         let mut conf = OpenOptions::new().append(true).open(self.conf())?;
         Ok(writeln!(conf, "{}", lines.join("\n"))?)
@@ -81,6 +86,7 @@ impl Server {
         let mut postgres = self.command("postgres");
         postgres.arg("-D").arg(self.data_dir()).process_group(0);
         postgres.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        postgres.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let child = postgres.spawn().context("cannot start postgres")?;
         let pid = child.id();
         *self.postmaster() = Some(child);

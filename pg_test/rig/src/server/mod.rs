@@ -33,6 +33,7 @@ pub struct Server {
     tree: Tree,
     user: RunAs,
     port: Port,
+    environment: Vec<(String, String)>,
     postmaster: Mutex<Option<Child>>,
     site: Site,
 }
