@@ -28,8 +28,9 @@ pub mod worker;
 use anyhow::{Context, Result};
 use report::Report;
 use scenario::Run;
+use scenario::failover::{self, Standby};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a run lasts unless SOAK_SECONDS says otherwise.
@@ -44,20 +45,32 @@ pub fn soak() -> Result<bool> {
     let directory = directory(seed)?;
     let tree = rig::Tree::ready()?;
     let mut report = Report::new(seed, seconds, tree.own.version.clone());
-    let lasts = Duration::from_secs(seconds);
-    let mutants = Run { seed, directory: &directory.join("mutants"), lasts };
-    let (part, caught) = scenario::mutants::run(&mutants)?;
-    report.total.add(part);
-    report.mutants = caught;
-    let lasts = lasts.saturating_sub(began.elapsed());
-    let single = Run { seed, directory: &directory.join("single"), lasts };
-    report.total.add(scenario::single::run(&single)?);
+    play(&mut report, &directory, began, Duration::from_secs(seconds))?;
     report.seconds = began.elapsed().as_secs();
     print!("{}", report.text());
     report.write(&directory)?;
     println!("written to {}", directory.display());
     println!("{}", report.last_line());
     Ok(report.passed())
+}
+
+/// The scenarios, one after the other: each has its share of the time, and the one with the most
+/// faults has what is left.
+fn play(report: &mut Report, directory: &Path, began: Instant, whole: Duration) -> Result<()> {
+    let seed = report.seed;
+    let share = |percent| whole * percent / 100;
+    let run = |name: &str, lasts| Run { seed, directory: directory.join(name), lasts };
+    let (part, caught) = scenario::mutants::run(&run("mutants", whole))?;
+    report.total.add(part);
+    report.mutants = caught;
+    report.total.add(scenario::network::run(&run("network", share(9)))?);
+    let part = failover::run(&run("asynchronous", share(20)), Standby::Asynchronous)?;
+    report.total.add(part);
+    let part = failover::run(&run("synchronous", share(18)), Standby::Synchronous)?;
+    report.total.add(part);
+    let left = whole.saturating_sub(began.elapsed()).max(share(15));
+    report.total.add(scenario::single::run(&run("single", left))?);
+    Ok(())
 }
 
 fn number(name: &str) -> Result<Option<u64>> {

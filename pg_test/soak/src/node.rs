@@ -1,6 +1,7 @@
 //! What one server's history says, in the order in which its transactions committed: read by
 //! logical decoding, from a slot that was there before the first client.
 
+use crate::worker::Order;
 use anyhow::{Context, Result, bail};
 use postgres::Client;
 use std::collections::BTreeMap;
@@ -39,6 +40,8 @@ pub struct Node {
     pub is_resource: bool,
     /// The leases when the slot was made.
     pub before: BTreeMap<String, Row>,
+    /// The rows that were there then, with their lease: a promoted standby has its primary's.
+    pub inherited: Vec<(String, String, i32)>,
     pub transactions: Vec<Transaction>,
 }
 
@@ -53,7 +56,19 @@ pub fn watch(client: &mut Client, server: &str, is_resource: bool) -> Result<Nod
         let lease = Row { token: row.get(1), owner: row.get(2) };
         node.before.insert(row.get(0), lease);
     }
+    for lease in &guarded(client)? {
+        let table = Order::table(lease);
+        for row in client.query(&format!("SELECT operation, part FROM {table}"), &[])? {
+            node.inherited.push((lease.clone(), row.get(0), row.get(1)));
+        }
+    }
     Ok(node)
+}
+
+/// The leases that guard tables here.
+fn guarded(client: &mut Client) -> Result<Vec<String>> {
+    let rows = client.query("SELECT lease FROM lease.guards ORDER BY lease", &[])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 impl Node {
@@ -76,10 +91,12 @@ impl Node {
 
     /// The rows of guarded tables, in commit order.
     pub fn works(&self) -> impl Iterator<Item = (&str, i32)> {
-        self.transactions.iter().flatten().filter_map(|change| match change {
+        let inherited =
+            self.inherited.iter().map(|(_, operation, part)| (operation.as_str(), *part));
+        inherited.chain(self.transactions.iter().flatten().filter_map(|change| match change {
             Change::Work { operation, part, .. } => Some((operation.as_str(), *part)),
             Change::Lease { .. } => None,
-        })
+        }))
     }
 }
 

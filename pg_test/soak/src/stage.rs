@@ -51,6 +51,23 @@ pub fn cut_off(standby: &Server) -> Result<()> {
     wait_until("the standby to be cut off", PATIENCE, || Ok(client.query_one(gone, &[])?.get(0)))
 }
 
+/// Which standby commits wait for, by the name that it shows; empty: none.
+pub fn name_standby(primary: &Server, name: &str) -> Result<()> {
+    let mut client = primary.connect("postgres")?;
+    client.batch_execute(&format!("ALTER SYSTEM SET synchronous_standby_names = '{name}'"))?;
+    Ok(client.batch_execute("SELECT pg_reload_conf()")?)
+}
+
+/// From now on commits wait for this standby.
+pub fn wait_for_standby(primary: &Server, name: &str) -> Result<()> {
+    name_standby(primary, name)?;
+    let mut client = primary.connect("postgres")?;
+    let there = "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'";
+    wait_until("the standby to be synchronous", PATIENCE, || {
+        Ok(client.query_one(there, &[])?.get(0))
+    })
+}
+
 /// Guards that are not as they were made.
 pub fn broken_guards(client: &mut Client, leases: usize) -> Result<Vec<String>> {
     let question = "SELECT relation::text, enabled FROM lease.guards";

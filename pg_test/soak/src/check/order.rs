@@ -23,6 +23,9 @@ pub fn check(node: &Node, operations: &[Operation]) -> Vec<Violation> {
         at_grant: HashMap::new(),
         found: Vec::new(),
     };
+    for (lease, ..) in &node.inherited {
+        *state.rows.entry(lease.clone()).or_default() += 1;
+    }
     for change in node.transactions.iter().flatten() {
         match change {
             Change::Lease { name, row } => state.lease(name, row),

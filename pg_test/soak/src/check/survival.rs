@@ -2,9 +2,9 @@
 
 use super::{History, Violation};
 use crate::history::{Answer, Ask, Operation, Write};
-use crate::node::{Change, Node};
+use crate::node::{Change, Node, Row};
 use crate::worker::UNDONE;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What was refused or rolled back is nowhere; nothing is there in part; no rolled-back savepoint is.
 pub fn absent(history: &History) -> Vec<Violation> {
@@ -17,7 +17,7 @@ pub fn absent(history: &History) -> Vec<Violation> {
                 found.extend(wrong(node, operation, write, there));
             }
         }
-        for (operation, commit) in decisions(history) {
+        for (operation, commit) in decisions(history, &[&node.server]) {
             if !commit && parts.contains_key(operation) {
                 let what = format!("{}: {operation} was rolled back when prepared", node.server);
                 found.push(Violation::new("what was rolled back is not there", what));
@@ -52,8 +52,9 @@ fn parts(node: &Node) -> HashMap<&str, Vec<i32>> {
 }
 
 /// What others decided of prepared transactions, as far as it was acknowledged.
-fn decisions(history: &History) -> impl Iterator<Item = (&str, bool)> {
-    history.operations.iter().filter_map(|operation| match (&operation.ask, operation.answer()) {
+fn decisions<'a>(history: &'a History, servers: &[&str]) -> impl Iterator<Item = (&'a str, bool)> {
+    let there = history.operations.iter().filter(|o| servers.contains(&o.server.as_str()));
+    there.filter_map(|operation| match (&operation.ask, operation.answer()) {
         (Ask::Decide { write, commit }, Some(Answer::Done)) => Some((write.as_str(), *commit)),
         _ => None,
     })
@@ -86,7 +87,7 @@ pub fn lost(history: &History, servers: &[&str], node: &Node) -> Lost {
             }
         }
     }
-    for (operation, commit) in decisions(history) {
+    for (operation, commit) in decisions(history, servers) {
         if commit && !there.works.contains(operation) {
             lost.writes.push(operation.to_owned());
         }
@@ -99,14 +100,16 @@ struct There<'a> {
     works: HashSet<&'a str>,
     tokens: HashSet<i64>,
     released: HashSet<i64>,
+    before: &'a BTreeMap<String, Row>,
 }
 
 impl<'a> There<'a> {
     fn of(node: &'a Node) -> Self {
         let mut there = Self {
             works: node.works().map(|(operation, _)| operation).collect(),
-            tokens: node.before.values().map(|row| row.token).collect(),
+            tokens: HashSet::new(),
             released: HashSet::new(),
+            before: &node.before,
         };
         for change in node.transactions.iter().flatten() {
             if let Change::Lease { row, .. } = change {
@@ -121,16 +124,31 @@ impl<'a> There<'a> {
 
     /// Whether a change of ownership that was acknowledged is there.
     fn keeps_grant(&self, operation: &Operation) -> bool {
+        let lease = operation.lease().unwrap_or_default();
         match (&operation.ask, operation.answer()) {
             (Ask::Acquire { .. } | Ask::Takeover { .. }, Some(Answer::Granted(token))) => {
-                self.tokens.contains(token)
+                self.knows(lease, *token)
             }
-            (Ask::Release { token, .. }, Some(Answer::Done)) => self.released.contains(token),
+            (Ask::Release { token, .. }, Some(Answer::Done)) => self.knows_end(lease, *token),
             (Ask::Write(_), Some(Answer::Done)) => {
-                operation.shown.is_none_or(|(_, token)| self.tokens.contains(&token))
+                operation.shown.is_none_or(|(_, token)| self.knows(lease, token))
             }
             _ => true,
         }
+    }
+
+    /// As tokens rise in commit order, a later one says that the earlier ones were there.
+    fn knows(&self, lease: &str, token: i64) -> bool {
+        let inherited = self.before.get(lease).is_some_and(|row| row.token >= token);
+        inherited || self.tokens.contains(&token)
+    }
+
+    fn knows_end(&self, lease: &str, token: i64) -> bool {
+        let inherited = self
+            .before
+            .get(lease)
+            .is_some_and(|row| row.token > token || (row.token == token && row.owner.is_none()));
+        inherited || self.released.contains(&token)
     }
 }
 

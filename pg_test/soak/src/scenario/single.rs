@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NAME: &str = "a";
 
 struct Single<'a> {
-    run: &'a Run<'a>,
+    run: &'a Run,
     clock: Clock,
     server: Server,
     pooler: Pooler,
@@ -36,7 +36,7 @@ struct Single<'a> {
 }
 
 pub fn run(run: &Run) -> Result<Part> {
-    std::fs::create_dir_all(run.directory)?;
+    std::fs::create_dir_all(&run.directory)?;
     let clock = Clock::make(&rig::home::ensure()?)?;
     let mut builder = stage::builder("single").conf("deadlock_timeout = '10 s'");
     for (name, value) in clock.environment()? {
@@ -46,7 +46,7 @@ pub fn run(run: &Run) -> Result<Part> {
     let mut superuser = stage::set_up(&server, LEASES, "current")?;
     let node = node::watch(&mut superuser, NAME, false)?;
     let pooler = Pooler::over(&server, 4)?;
-    let crew = Crew::new(run.directory, &server.host())?;
+    let crew = Crew::new(&run.directory, &server.host())?;
     let dice = Dice::of(run.seed, "single");
     Single { run, clock, server, pooler, crew, faults: Faults::default(), dice }.play(node)
 }
@@ -56,7 +56,7 @@ impl Single<'_> {
         let place = self.run.path("place");
         Place::write(&place, NAME, &self.server.conn_string(DATABASE))?;
         self.hire()?;
-        let janitor = Janitor::start(self.run.directory, &place, self.run.seed)?;
+        let janitor = Janitor::start(&self.run.directory, &place, self.run.seed)?;
         let began = clock::now();
         let watch = stalls::Watch::start(&self.faults);
         let end = Instant::now() + self.run.lasts;
@@ -101,12 +101,13 @@ impl Single<'_> {
             name: name.to_owned(),
             seed: self.run.seed,
             role,
-            directory: self.run.directory.to_owned(),
+            directory: self.run.directory.clone(),
             place: self.run.path("place"),
             resource: None,
             stop: self.run.path("stop"),
             leases: LEASES,
             pooled: false,
+            prepares: true,
             settings: Vec::new(),
             durable: true,
         }
@@ -239,7 +240,7 @@ impl Single<'_> {
         let faults = self.faults.all();
         std::fs::write(self.run.path("faults.json"), serde_json::to_string_pretty(&faults)?)?;
         let history = History {
-            operations: history::read(self.run.directory)?,
+            operations: history::read(&self.run.directory)?,
             nodes: vec![node],
             jumps: self.faults.when(nemesis::JUMP),
             deaths: self.crew.deaths.clone(),

@@ -57,6 +57,7 @@ pub fn run(order: Order) -> Result<()> {
     while !worker.order.stop.exists() {
         match worker.order.role {
             Role::Worker => worker.step()?,
+            Role::Holder => worker.hold_on()?,
             Role::Sweeper => worker.sweep()?,
         }
     }
@@ -92,6 +93,16 @@ impl Worker {
         }
         sleep(Duration::from_millis(60));
         Ok(())
+    }
+
+    /// One slow transaction after the other under the first lease.
+    fn hold_on(&mut self) -> Result<()> {
+        let Some(held) = self.acquire(0, 1_000)? else {
+            sleep(Duration::from_millis(20));
+            return Ok(());
+        };
+        let plan = transaction::Plan::slow(&mut self.dice);
+        self.write_under(&held, plan)
     }
 
     fn acquire_any(&mut self) -> Result<()> {
@@ -181,7 +192,7 @@ impl Worker {
 
     fn write_one(&mut self) -> Result<()> {
         let Some(held) = self.any_held() else { return Ok(()) };
-        let plan = transaction::Plan::of(&mut self.dice, self.order.pooled);
+        let plan = transaction::Plan::of(&mut self.dice, &self.order);
         if self.order.resource.is_some() && self.dice.chance(40) {
             return self.write_at_resource(&held);
         }
@@ -195,7 +206,7 @@ impl Worker {
         if self.order.resource.is_some() && self.dice.chance(50) {
             return self.write_at_resource(&held);
         }
-        let plan = transaction::Plan::of(&mut self.dice, self.order.pooled);
+        let plan = transaction::Plan::of(&mut self.dice, &self.order);
         self.write_under(&Held { looked: true, ..held }, plan)
     }
 

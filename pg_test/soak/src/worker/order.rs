@@ -10,6 +10,8 @@ pub const LONGEST_TTL_MS: u64 = 1_500;
 pub enum Role {
     /// Takes leases, and works under them in every way.
     Worker,
+    /// Has the first lease, and is in the middle of a transaction nearly all the time.
+    Holder,
     /// Tries every lease again and again, so that none stays free for long.
     Sweeper,
 }
@@ -31,6 +33,8 @@ pub struct Order {
     pub leases: usize,
     /// Behind a pooler in transaction mode: no session of its own.
     pub pooled: bool,
+    /// It uses two-phase commit.
+    pub prepares: bool,
     /// What it sets for its sessions.
     pub settings: Vec<String>,
     /// Whether its acknowledged writes survive a crash by its own settings.

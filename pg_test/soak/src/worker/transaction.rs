@@ -62,23 +62,30 @@ impl Plan {
         }
     }
 
-    pub fn of(dice: &mut Dice, pooled: bool) -> Self {
-        let ends = match dice.below(100) {
+    /// One that is idle most of the time.
+    pub fn slow(dice: &mut Dice) -> Self {
+        let isolation = LEVELS[dice.below(3)];
+        Self { isolation, parts: 3, pause: Duration::from_millis(250), ..Self::plain() }
+    }
+
+    pub fn of(dice: &mut Dice, order: &Order) -> Self {
+        let end = match dice.below(100) {
+            80..=87 if !order.prepares => End::Commit,
             0..=79 => End::Commit,
-            80..=85 => End::Rollback,
-            86..=91 => End::CommitPrepared,
-            92..=93 => End::RollbackPrepared,
+            80..=85 => End::CommitPrepared,
+            86..=87 => End::RollbackPrepared,
+            88..=93 => End::Rollback,
             _ => End::ReleaseAndCommit,
         };
         let mut ways = vec![Present::Check, Present::SetLocal];
-        if !pooled {
+        if !order.pooled {
             ways.push(Present::Set);
         }
         Self {
             isolation: LEVELS[dice.below(3)],
             present: ways[dice.below(ways.len())],
             savepoint: [Savepoint::None, Savepoint::Released, Savepoint::RolledBack][dice.below(3)],
-            end: ends,
+            end,
             parts: 1 + dice.below(3),
             pause: pause(dice),
             ..Self::plain()

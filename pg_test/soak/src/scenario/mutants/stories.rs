@@ -82,8 +82,10 @@ pub fn grants_lost_by_a_failover(stage: &Stage) -> Result<()> {
         a.acquire(60_000)?.context("no grant")?;
     }
     standby.promote()?;
-    let place =
-        Place { server: super::PROMOTED.to_owned(), connection: standby.conn_string(&stage.database) };
+    let place = Place {
+        server: super::PROMOTED.to_owned(),
+        connection: standby.conn_string(&stage.database),
+    };
     let mut b = super::Actor::enter(&stage.directory, "b", &place, &[])?;
     for _ in 0..20 {
         b.take_over()?.context("no takeover")?;
