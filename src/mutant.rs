@@ -16,6 +16,8 @@ pub enum Mutant {
     PrePrepare,
     /// The check at the commit takes no lock.
     LockMode,
+    /// The check does not hear that a token it knows has ended.
+    Deaf,
     /// A change of ownership is not forced to disk.
     DurableCommit,
     /// The mint goes on where it was, whatever has been lost.
@@ -49,6 +51,7 @@ pub fn is_on(mutant: Mutant) -> bool {
         Mutant::CommitCheck => "commit_check",
         Mutant::PrePrepare => "pre_prepare",
         Mutant::LockMode => "lock_mode",
+        Mutant::Deaf => "deaf",
         Mutant::DurableCommit => "durable_commit",
         Mutant::Incarnation => "incarnation",
         Mutant::EarlyExpiry => "early_expiry",

@@ -49,7 +49,8 @@ pub struct Write {
     /// How many rows it leaves if it commits.
     pub parts: usize,
     pub isolation: String,
-    /// Whether an acknowledgement promises that it survives a crash (synchronous_commit).
+    /// Whether the client waits for the disk, or the standby (synchronous_commit). A change of
+    /// ownership always does.
     pub durable: bool,
     /// It is prepared first.
     pub prepared: bool,

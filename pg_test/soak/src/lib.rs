@@ -25,7 +25,8 @@ pub mod scenario;
 pub mod stage;
 pub mod worker;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use part::Part;
 use report::Report;
 use scenario::Run;
 use scenario::failover::{self, Standby};
@@ -49,33 +50,66 @@ pub fn soak() -> Result<bool> {
     report.seconds = began.elapsed().as_secs();
     print!("{}", report.text());
     report.write(&directory)?;
+    if report.passed() {
+        forget_histories(&directory)?;
+    }
     println!("written to {}", directory.display());
     println!("{}", report.last_line());
     Ok(report.passed())
 }
 
-/// The scenarios, one after the other: each has its share of the time, and the one with the most
-/// faults has what is left.
+/// A scenario, and its share of the time in percent.
+type Scenario = (&'static str, u32, fn(&Run) -> Result<Part>);
+
+/// In this order; the last one has what is left of the time.
+const SCENARIOS: [Scenario; 4] = [
+    ("network", 9, scenario::network::run),
+    ("asynchronous", 20, |run| failover::run(run, Standby::Asynchronous)),
+    ("synchronous", 18, |run| failover::run(run, Standby::Synchronous)),
+    ("single", 15, scenario::single::run),
+];
+const MUTANTS: &str = "mutants";
+
+/// All scenarios, or the one that ONLY names.
 fn play(report: &mut Report, directory: &Path, began: Instant, whole: Duration) -> Result<()> {
+    let only = std::env::var("ONLY").ok().filter(|only| !only.is_empty());
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
     let seed = report.seed;
-    let share = |percent| whole * percent / 100;
     let run = |name: &str, lasts| Run { seed, directory: directory.join(name), lasts };
-    let (part, caught) = scenario::mutants::run(&run("mutants", whole))?;
-    report.total.add(part);
-    report.mutants = caught;
-    report.total.add(scenario::network::run(&run("network", share(9)))?);
-    let part = failover::run(&run("asynchronous", share(20)), Standby::Asynchronous)?;
-    report.total.add(part);
-    let part = failover::run(&run("synchronous", share(18)), Standby::Synchronous)?;
-    report.total.add(part);
-    let left = whole.saturating_sub(began.elapsed()).max(share(15));
-    report.total.add(scenario::single::run(&run("single", left))?);
+    let names = SCENARIOS.map(|(name, ..)| name);
+    if let Some(only) = &only {
+        ensure!(only == MUTANTS || names.contains(&only.as_str()), "there is no scenario {only}");
+    }
+    if wanted(MUTANTS) {
+        let (part, caught) = scenario::mutants::run(&run(MUTANTS, whole))?;
+        report.total.add(part);
+        report.mutants = caught;
+    }
+    for (name, percent, play) in SCENARIOS.iter().filter(|(name, ..)| wanted(name)) {
+        let left = whole.saturating_sub(began.elapsed());
+        let least = whole * *percent / 100;
+        let last = only.is_some() || *name == names[names.len() - 1];
+        let part = play(&run(name, if last { left.max(least) } else { least }))?;
+        println!("{name}: {} operations, {} violations", part.count_all(), part.violations.len());
+        report.total.add(part);
+    }
     Ok(())
 }
 
 fn number(name: &str) -> Result<Option<u64>> {
     let value = std::env::var(name).ok().filter(|value| !value.is_empty());
     value.map(|v| v.parse().with_context(|| format!("{name}={v} is not a number"))).transpose()
+}
+
+/// Only those of a run that failed are of interest.
+fn forget_histories(directory: &Path) -> Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            fs::remove_dir_all(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where this run's histories and its report go.

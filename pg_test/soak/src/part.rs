@@ -95,6 +95,10 @@ impl Part {
         self.notes.extend(other.notes);
     }
 
+    pub fn count_all(&self) -> usize {
+        self.operations.values().sum()
+    }
+
     pub fn is_clean(&self) -> bool {
         self.violations.is_empty() && self.unexplained.is_empty()
     }

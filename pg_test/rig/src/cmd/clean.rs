@@ -24,6 +24,7 @@ fn empty_home() -> Result<()> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let number = name.trim_end_matches("-mutants").strip_prefix("pg");
         let tree = number.is_some_and(|n| n.parse::<u32>().is_ok());
+        let tree = tree || name.starts_with("clock-");
         let ours = ["run", "server.json", rig::wheel::DIRECTORY];
         if tree || ours.contains(&name.as_str()) || name.ends_with(".lock") {
             remove(&entry.path())?;

@@ -81,7 +81,9 @@ pub fn lost(history: &History, servers: &[&str], node: &Node) -> Lost {
         let gone = operation.answer() == Some(&Answer::Done)
             && !there.works.contains(operation.name.as_str());
         if gone && write.parts > 0 {
-            match write.durable {
+            // one that acquired what it had already has changed nothing
+            let changes = write.releases || operation.shown.is_some();
+            match write.durable || changes {
                 true => lost.writes.push(operation.name.clone()),
                 false => lost.careless += 1,
             }
@@ -218,6 +220,20 @@ mod tests {
         let whole = node("a", vec![vec![grant(7, "x")], vec![work("x/2", 7)]]);
         assert!(present(&history, "a", &whole).is_empty());
         assert_eq!(present(&history, "a", &node("a", vec![])).len(), 2);
+    }
+
+    #[test]
+    fn a_change_of_ownership_is_never_careless() {
+        let mut write = write_op("x", 1, None, 0);
+        if let Ask::Write(write) = &mut write.ask {
+            write.durable = false;
+        }
+        let gone = |write: &Operation| {
+            lost(&history(vec![write.clone()]), &["a"], &node("a", vec![])).writes.len()
+        };
+        assert_eq!(gone(&write), 0);
+        write.shown = Some((1, 7));
+        assert_eq!(gone(&write), 1);
     }
 
     #[test]

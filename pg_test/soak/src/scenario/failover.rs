@@ -43,6 +43,7 @@ struct Failover<'a> {
     nodes: Vec<Node>,
     parents: BTreeMap<String, String>,
     round: usize,
+    unexplained: Vec<String>,
 }
 
 pub fn run(run: &Run, kind: Standby) -> Result<Part> {
@@ -65,6 +66,7 @@ pub fn run(run: &Run, kind: Standby) -> Result<Part> {
         nodes: vec![near],
         parents: BTreeMap::new(),
         round: 0,
+        unexplained: Vec::new(),
     };
     failover.play(far)
 }
@@ -205,6 +207,7 @@ impl Failover<'_> {
         self.point("zombies", next, standby)?;
         let mut client = self.primary.connect(DATABASE)?;
         self.nodes[old].read(&mut client).context("the old primary's history")?;
+        self.unexplained.extend(stage::crashes(&self.primary));
         self.primary.kill9()
     }
 
@@ -223,13 +226,14 @@ impl Failover<'_> {
         let far = history.nodes.last().context("no resource")?;
         part.violations.extend(survival::present(&history, RESOURCE, far));
         for pair in history.nodes[..=self.round].windows(2) {
-            self.outlived(&history, &pair[0], &pair[1], &mut part);
+            outlived(self.kind, &history, &pair[0], &pair[1], &mut part);
         }
         let last = &history.nodes[self.round];
         part.violations.extend(survival::present(&history, &last.server, last));
         for server in [&self.primary, &self.resource] {
             part.unexplained.extend(stage::crashes(server));
         }
+        part.unexplained.extend(self.unexplained);
         part.unexplained.extend(self.crew.errors());
         part.notes.push(format!(
             "{:?} standby: {} failovers in {:.0} s",
@@ -239,19 +243,19 @@ impl Failover<'_> {
         ));
         Ok(part)
     }
+}
 
-    /// What the old primary had acknowledged, on the new one.
-    fn outlived(&self, history: &History, old: &Node, new: &Node, part: &mut Part) {
-        match self.kind {
-            Standby::Synchronous => {
-                part.violations.extend(survival::present(history, &old.server, new));
-            }
-            Standby::Asynchronous => {
-                let lost = survival::lost(history, &[&old.server], new);
-                let mut count = |what: &str, n| *part.lost.entry(what.to_owned()).or_default() += n;
-                count("changes of ownership, asynchronous standby", lost.grants.len());
-                count("writes, asynchronous standby", lost.writes.len() + lost.careless);
-            }
+/// What the old primary had acknowledged, on the new one.
+fn outlived(kind: Standby, history: &History, old: &Node, new: &Node, part: &mut Part) {
+    match kind {
+        Standby::Synchronous => {
+            part.violations.extend(survival::present(history, &old.server, new));
+        }
+        Standby::Asynchronous => {
+            let lost = survival::lost(history, &[&old.server], new);
+            let mut count = |what: &str, n| *part.lost.entry(what.to_owned()).or_default() += n;
+            count("changes of ownership, asynchronous standby", lost.grants.len());
+            count("writes, asynchronous standby", lost.writes.len() + lost.careless);
         }
     }
 }

@@ -45,6 +45,7 @@ struct Namespace {
 
 impl Namespace {
     fn make() -> Result<Self> {
+        sweep()?;
         let number = std::process::id();
         let subnet = format!("10.{}.{}", 200 + number % 50, (number / 50) % 250);
         let (name, wire) = (format!("pgl{number}"), format!("pglw{number}"));
@@ -76,13 +77,30 @@ impl Drop for Namespace {
     }
 }
 
+/// Removes what a run left that was killed.
+fn sweep() -> Result<()> {
+    for line in ip_says(&["netns", "list"])?.lines() {
+        let name = line.split(' ').next().unwrap_or_default();
+        let maker = name.strip_prefix("pgl").and_then(|pid| pid.parse().ok());
+        if let Some(pid) = maker.filter(|pid| !rig::process::alive(*pid)) {
+            let _ = ip(&["link", "del", &format!("pglw{pid}")]);
+            ip(&["netns", "del", name])?;
+        }
+    }
+    Ok(())
+}
+
 fn ip(arguments: &[&str]) -> Result<()> {
+    ip_says(arguments).map(drop)
+}
+
+fn ip_says(arguments: &[&str]) -> Result<String> {
     let output = Command::new("ip").args(arguments).output().context("cannot run ip")?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("ip {}: {}", arguments.join(" "), said.trim());
     }
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 struct Network<'a> {

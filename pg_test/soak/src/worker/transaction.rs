@@ -117,7 +117,7 @@ impl Plan {
 
     /// What the history says of it.
     pub fn write(&self, lease: &str, token: Option<i64>, durable: bool) -> Write {
-        let write = Write {
+        Write {
             lease: lease.to_owned(),
             token,
             ttl_ms: 0,
@@ -126,9 +126,7 @@ impl Plan {
             durable,
             prepared: matches!(self.end, End::CommitPrepared | End::RollbackPrepared),
             releases: self.releases(),
-        };
-        let durable = durable || write.changes_ownership();
-        Write { durable, ..write }
+        }
     }
 }
 

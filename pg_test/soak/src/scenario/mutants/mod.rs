@@ -20,11 +20,12 @@ use std::path::PathBuf;
 type Story = fn(&Stage) -> Result<()>;
 
 /// The mutants, by the name that `src/mutant.rs` gives them, and what is told to find them.
-const STORIES: [(&str, Story); 7] = [
+const STORIES: [(&str, Story); 8] = [
     ("snapshot", stories::late_commit_under_a_snapshot),
     ("commit_check", stories::late_commit),
     ("pre_prepare", stories::late_prepare),
     ("lock_mode", stories::takeover_during_a_commit),
+    ("deaf", stories::late_commit),
     ("durable_commit", stories::crash_after_a_grant),
     ("incarnation", stories::grants_lost_by_a_failover),
     ("early_expiry", stories::grant_after_a_wait),
