@@ -19,6 +19,9 @@ crate::sql_functions! {
     pg_lease_home, pg_finfo_pg_lease_home => lease::home;
     pg_lease_fence_check, pg_finfo_pg_lease_fence_check => fence::check::fence_check;
     pg_lease_fence_raise, pg_finfo_pg_lease_fence_raise => fence::newest::fence_raise;
+    pg_lease_worker_pass, pg_finfo_pg_lease_worker_pass => fleet::pass::pass;
+    pg_lease_worker_leave, pg_finfo_pg_lease_worker_leave => fleet::leave::leave;
+    pg_lease_fleet, pg_finfo_pg_lease_fleet => fleet::look::fleet;
     pg_lease_shard_of, pg_finfo_pg_lease_shard_of => fleet::shards::shard_of;
     pg_lease_shard_owner, pg_finfo_pg_lease_shard_owner => fleet::shards::shard_owner;
     pg_lease_shard_owners, pg_finfo_pg_lease_shard_owners => fleet::shards::shard_owners;

@@ -1,6 +1,6 @@
 //! lease_guard and lease_unguard, and the cover of tables that join a guarded tree later.
 
-use crate::lease::{check_writable, grant};
+use crate::lease::{check_writable, grant, wait_ms};
 use crate::pg::answer::Guarded;
 use crate::pg::call::Args;
 use crate::pg::ddl::{self, Fires, Guard};
@@ -28,7 +28,7 @@ pub fn guard(args: &Args) -> Result<Vec<Guarded>> {
         ddl::check_guardable(*member)?;
     }
     let key = key(lease);
-    grant::lock_or_busy(&key, Tag::of_name(Class::Guards, key.hash), locks::INTENT)?;
+    grant::lock_or_busy(&key, Tag::of_name(Class::Guards, key.hash), locks::INTENT, wait_ms())?;
     let wanted = Wanted { lease, mode: mode.name(), signed, fires };
     refuse_open_parents(&tree, lease)?;
     tree.iter().map(|member| wanted.on(*member)).collect()

@@ -3,7 +3,7 @@
 
 use super::presented::Shown;
 use super::{memory, signature, transaction};
-use crate::lease::{check_writable, grant, lease_argument};
+use crate::lease::{check_writable, grant, lease_argument, wait_ms};
 use crate::pg::call::Args;
 use crate::pg::key::{Good, Key};
 use crate::pg::locks::{self, Class, Tag};
@@ -98,8 +98,9 @@ fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
             Standing::Equal => return Ok(()),
             Standing::Above => {}
         }
-        grant::announce(key)?;
-        grant::lock_or_busy(key, Tag::of(Class::Newest, key.hash, newest), locks::CHANGE)?;
+        let wait = wait_ms();
+        grant::announce(key, wait)?;
+        grant::lock_or_busy(key, Tag::of(Class::Newest, key.hash, newest), locks::CHANGE, wait)?;
         if rows::newest_token(key) == newest {
             rows::raise_newest(key, token, clock::now());
             transaction::granted(key, token);

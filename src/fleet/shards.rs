@@ -1,7 +1,7 @@
 //! lease_shard_of, lease_shard_owner and lease_shard_owners: plain functions of their arguments.
 
-use crate::pg::answer::ShardOwner;
 use crate::pg::call::{Args, Text};
+use crate::pg::fleet_rows::ShardOwner;
 use crate::rules::refusal::Result;
 use crate::rules::shard;
 

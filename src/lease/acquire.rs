@@ -17,11 +17,12 @@ use crate::rules::time::{self, Micros};
 use std::rc::Rc;
 
 /// What a candidate asks for.
-struct Wish<'a> {
-    owner: &'a str,
-    ttl_ms: i32,
-    keep: KeepToken,
-    wait_ms: i32,
+pub struct Wish<'a> {
+    pub owner: &'a str,
+    pub ttl_ms: i32,
+    pub keep: KeepToken,
+    /// How long to wait for each lock; 0: not at all.
+    pub wait_ms: i32,
 }
 
 impl<'a> Wish<'a> {
@@ -62,7 +63,7 @@ pub fn acquire_many(args: &Args) -> Result<Vec<Answer>> {
 }
 
 /// Looks before it locks: a refused candidate locks nothing and writes nothing.
-fn acquire_one(key: &Rc<Key>, wish: &Wish) -> Result<Answer> {
+pub fn acquire_one(key: &Rc<Key>, wish: &Wish) -> Result<Answer> {
     loop {
         let seen = rows::lease(key);
         let now = clock::now();
@@ -86,7 +87,7 @@ fn acquire_new(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
     if rows::lease(key).is_some() {
         return Ok(None);
     }
-    grant::grant(key, None, wish.owner, wish.ttl_ms).map(Some)
+    grant::grant(key, None, wish.owner, wish.ttl_ms, wish.wait_ms).map(Some)
 }
 
 /// Everything is decided again on the locked row, with the time read after that.
@@ -102,7 +103,7 @@ fn acquire_existing(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
     };
     let now = clock::now();
     let answer = match wish.decide(Some(&row), now) {
-        Acquire::Grant => grant::grant(key, Some(row), wish.owner, wish.ttl_ms)?,
+        Acquire::Grant => grant::grant(key, Some(row), wish.owner, wish.ttl_ms, wish.wait_ms)?,
         Acquire::Held => has_it_not(key, Status::Held, Some(&row), now),
         Acquire::Keep => {
             (row.expires_at, row.ttl_ms) = (time::expiry(now, wish.ttl_ms), wish.ttl_ms);

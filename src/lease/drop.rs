@@ -28,11 +28,11 @@ pub fn drop_lease(args: &Args) -> Result<()> {
     }
     // a guard that is being made is waited for, and then seen
     let guards = Tag::of_name(Class::Guards, key.hash);
-    grant::lock_or_busy(&key, guards, locks::EVERYTHING)?;
+    grant::lock_or_busy(&key, guards, locks::EVERYTHING, wait)?;
     if let Some(table) = guarded_table(&key.name) {
         return Err(refusal::guards_tables(&key.name, &table));
     }
-    grant::end_token(&key, &row)?;
+    grant::end_token(&key, &row, wait)?;
     rows::delete_lease(&row);
     Ok(())
 }

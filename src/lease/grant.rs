@@ -1,6 +1,6 @@
 //! Granting: the end of a token and the beginning of the next, under the locks that make it one step.
 
-use super::{has_it, mint, wait_ms};
+use super::{has_it, mint};
 use crate::fence::transaction;
 use crate::pg::answer::{Answer, Status};
 use crate::pg::key::Key;
@@ -12,12 +12,19 @@ use crate::rules::time;
 use std::rc::Rc;
 
 /// Grants the lease under a new token. `row` is locked by this transaction, or None where the name
-/// is. The time is read last, so that nothing is born expired.
-pub fn grant(key: &Rc<Key>, row: Option<LeaseRow>, owner: &str, ttl_ms: i32) -> Result<Answer> {
+/// is. The time is read last, so that nothing is born expired. `wait_ms` here and below: how long to
+/// wait for each lock, 0 for not at all.
+pub fn grant(
+    key: &Rc<Key>,
+    row: Option<LeaseRow>,
+    owner: &str,
+    ttl_ms: i32,
+    wait_ms: i32,
+) -> Result<Answer> {
     let is_new = row.is_none();
     match &row {
-        Some(row) => end_token(key, row)?,
-        None => announce(key)?,
+        Some(row) => end_token(key, row, wait_ms)?,
+        None => announce(key, wait_ms)?,
     }
     let mut row = row.unwrap_or_else(rows::new_lease);
     row.token = mint::next(&key.name, row.token)?;
@@ -40,16 +47,16 @@ pub fn grant(key: &Rc<Key>, row: Option<LeaseRow>, owner: &str, ttl_ms: i32) -> 
 
 /// Ends the row's token: from here on no transaction commits under it but this one, whose own writes
 /// under it are decided now. Waits for commits in flight.
-pub fn end_token(key: &Rc<Key>, row: &LeaseRow) -> Result<()> {
-    announce(key)?;
+pub fn end_token(key: &Rc<Key>, row: &LeaseRow, wait_ms: i32) -> Result<()> {
+    announce(key, wait_ms)?;
     let tag = Tag::of(Class::Fence, key.hash, row.token);
-    lock_or_busy(key, tag, locks::CHANGE)?;
+    lock_or_busy(key, tag, locks::CHANGE, wait_ms)?;
     crate::fence::check::settle(key, row)
 }
 
 /// A taker's share of the lock that stands for all leases; from here on ownership changes.
-pub fn announce(key: &Rc<Key>) -> Result<()> {
-    lock_or_busy(key, Tag::single(Class::All), locks::INTENT)?;
+pub fn announce(key: &Rc<Key>, wait_ms: i32) -> Result<()> {
+    lock_or_busy(key, Tag::single(Class::All), locks::INTENT, wait_ms)?;
     change_begins(key);
     Ok(())
 }
@@ -63,10 +70,9 @@ pub fn change_begins(key: &Rc<Key>) {
 }
 
 /// Takes the lock, or says who has it.
-pub fn lock_or_busy(key: &Key, tag: Tag, mode: i32) -> Result<()> {
-    let wait = wait_ms();
-    if locks::lock_within(tag, mode, wait) {
+pub fn lock_or_busy(key: &Key, tag: Tag, mode: i32, wait_ms: i32) -> Result<()> {
+    if locks::lock_within(tag, mode, wait_ms) {
         return Ok(());
     }
-    Err(refusal::busy(&key.name, &locks::holders(tag), wait.unsigned_abs().into()))
+    Err(refusal::busy(&key.name, &locks::holders(tag), wait_ms.unsigned_abs().into()))
 }

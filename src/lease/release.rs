@@ -5,11 +5,13 @@ use super::{
 };
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
+use crate::pg::key::Key;
 use crate::pg::rows::{self, Locked};
 use crate::pg::{clock, identity};
 use crate::rules::access::Right;
 use crate::rules::refusal::Result;
 use crate::rules::time::MINUS_INFINITY;
+use std::rc::Rc;
 
 pub fn release(args: &Args) -> Result<Answer> {
     let key = lease_argument(args, 0)?;
@@ -17,21 +19,25 @@ pub fn release(args: &Args) -> Result<Answer> {
     let token = args.bigint(2, "token")?;
     check_writable("lease_release")?;
     access::check(&key, Right::Use)?;
+    release_one(&key, owner, token, wait_ms())
+}
+
+/// The same without the checks, waiting up to `wait_ms` for each lock.
+pub fn release_one(key: &Rc<Key>, owner: &str, token: i64, wait_ms: i32) -> Result<Answer> {
     let home = identity::home();
-    let wait = wait_ms();
-    let locked = rows::lock_lease(&key, wait, |row| access::has(row, owner, token, home));
+    let locked = rows::lock_lease(key, wait_ms, |row| access::has(row, owner, token, home));
     let mut row = match locked {
         Locked::Row(row) => row,
-        Locked::Missing => return Ok(has_it_not(&key, Status::NotHeld, None, clock::now())),
+        Locked::Missing => return Ok(has_it_not(key, Status::NotHeld, None, clock::now())),
         Locked::Unwanted(row) => {
-            access::refuse_other_role(&key, &row, owner, token, home)?;
-            return Ok(has_it_not(&key, Status::NotHeld, Some(&row), clock::now()));
+            access::refuse_other_role(key, &row, owner, token, home)?;
+            return Ok(has_it_not(key, Status::NotHeld, Some(&row), clock::now()));
         }
-        Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
+        Locked::Busy(xid) => return Err(row_busy(key, xid, wait_ms)),
     };
-    grant::end_token(&key, &row)?;
+    grant::end_token(key, &row, wait_ms)?;
     let now = clock::now();
     (row.owner, row.expires_at, row.since) = (None, MINUS_INFINITY, now);
-    rows::update_lease(&key, &row);
-    Ok(has_it_not(&key, Status::Released, Some(&row), now))
+    rows::update_lease(key, &row);
+    Ok(has_it_not(key, Status::Released, Some(&row), now))
 }

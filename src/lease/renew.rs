@@ -14,7 +14,7 @@ use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 use std::cell::Cell;
 
-enum Renewal {
+pub enum Renewal {
     Renewed(Answer),
     Lost(Option<LeaseRow>),
     /// The number of the transaction that has the row.
@@ -61,7 +61,7 @@ pub fn renew_many(args: &Args) -> Result<Vec<Answer>> {
 
 /// Touches the row only, and reads the time when nothing is left to wait for. A lease that was lost
 /// is found out before any lock.
-fn renew_one(key: &Key, owner: &str, token: i64, ttl_ms: i32, wait_ms: i32) -> Result<Renewal> {
+pub fn renew_one(key: &Key, owner: &str, token: i64, ttl_ms: i32, wait_ms: i32) -> Result<Renewal> {
     let home = identity::home();
     let now = Cell::new(0);
     let locked = rows::change_lease(

@@ -19,9 +19,9 @@ pub fn takeover(args: &Args) -> Result<Answer> {
     let wait = wait_ms();
     loop {
         if rows::lease(&key).is_none() {
-            grant::lock_or_busy(&key, Tag::of_name(Class::Name, key.hash), locks::CHANGE)?;
+            grant::lock_or_busy(&key, Tag::of_name(Class::Name, key.hash), locks::CHANGE, wait)?;
             if rows::lease(&key).is_none() {
-                return grant::grant(&key, None, owner, ttl_ms);
+                return grant::grant(&key, None, owner, ttl_ms, wait);
             }
         }
         match rows::lock_lease(&key, wait, |_| true) {
@@ -29,7 +29,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
             Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
             Locked::Row(row) => {
                 log(&key.name, row.owner.as_deref(), owner, reason);
-                return grant::grant(&key, Some(row), owner, ttl_ms);
+                return grant::grant(&key, Some(row), owner, ttl_ms, wait);
             }
         }
     }

@@ -134,7 +134,7 @@ fn split<const N: usize>(columns: &[Option<pg_sys::Datum>; N]) -> ([pg_sys::Datu
 }
 
 /// Rows of a function that returns a set, all at once.
-fn materialize<const N: usize>(
+pub(super) fn materialize<const N: usize>(
     args: &Args,
     rows: impl Iterator<Item = [Option<pg_sys::Datum>; N]>,
 ) -> pg_sys::Datum {
@@ -173,19 +173,6 @@ impl Returns for Vec<Guarded> {
         let row = |g: &Guarded| {
             [Some(pg_sys::Datum::from(pg_sys::Oid::from(g.relation))), Some(text_datum(g.guard))]
         };
-        materialize(args, self.iter().map(row))
-    }
-}
-
-/// A shard, and the worker that it goes to.
-pub struct ShardOwner {
-    pub shard: i32,
-    pub owner: String,
-}
-
-impl Returns for Vec<ShardOwner> {
-    fn datum(self, args: &Args) -> pg_sys::Datum {
-        let row = |of: &ShardOwner| [Some(of.shard.into()), Some(text_datum(&of.owner))];
         materialize(args, self.iter().map(row))
     }
 }

@@ -1,6 +1,7 @@
 //! How SQL calls us: arguments in, one datum out. A macro makes the C entry points, so that the rest
 //! of the code is plain functions from `Args` to `Result`.
 
+use super::cell::Backend;
 use super::raw;
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
@@ -42,6 +43,10 @@ impl Args {
 
     pub fn text(&self, index: usize, name: &str) -> Result<&str> {
         Ok(text(self.needed(index, name)?))
+    }
+
+    pub fn optional_bigint(&self, index: usize) -> Option<i64> {
+        self.datum(index).map(|datum| datum.value() as i64)
     }
 
     pub fn bigint(&self, index: usize, name: &str) -> Result<i64> {
@@ -113,7 +118,10 @@ pub(super) fn bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
     // SAFETY: the declaration of the argument or column says text or bytea. A copy made by detoasting,
     // like the datum itself, lives until the call's memory context is reset, which is after the call.
     unsafe {
-        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        let kept: *mut pg_sys::varlena = datum.cast_mut_ptr();
+        let plain =
+            pgrx::varatt_is_4b_u(kept) || pgrx::varatt_is_1b(kept) && !pgrx::varatt_is_1b_e(kept);
+        let varlena = if plain { kept } else { pg_sys::pg_detoast_datum_packed(kept) };
         let (data, length) =
             (pgrx::vardata_any(varlena).cast::<u8>(), pgrx::varsize_any_exhdr(varlena));
         std::slice::from_raw_parts(data, length)
@@ -122,8 +130,13 @@ pub(super) fn bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
 
 /// The same text in UTF-8, which is how nearly every database keeps it.
 fn in_utf8(text: &[u8]) -> &[u8] {
-    // SAFETY: fixed when the backend starts.
-    let kept_in = unsafe { pg_sys::GetDatabaseEncoding() };
+    static ENCODING: Backend<Option<i32>> = Backend::new(None);
+    let kept_in = ENCODING.get().unwrap_or_else(|| {
+        // SAFETY: fixed when the backend starts.
+        let encoding = unsafe { pg_sys::GetDatabaseEncoding() };
+        ENCODING.set(Some(encoding));
+        encoding
+    });
     if kept_in == pg_sys::pg_enc::PG_UTF8 as i32 {
         return text;
     }
@@ -185,15 +198,26 @@ pub struct Interval(pub i64);
 
 impl Returns for Interval {
     fn datum(self, _: &Args) -> pg_sys::Datum {
-        // SAFETY: inside the guard nothing needs cleaning up by Rust.
-        unsafe { pg_guard_ffi_boundary(|| raw::interval_datum(self.0)) }
+        interval_datum(self.0)
     }
+}
+
+/// A length of time in microseconds as a datum in the current memory context.
+pub fn interval_datum(micros: i64) -> pg_sys::Datum {
+    // SAFETY: inside the guard nothing needs cleaning up by Rust.
+    unsafe { pg_guard_ffi_boundary(|| raw::interval_datum(micros)) }
 }
 
 /// Text as a datum in the current memory context.
 pub fn text_datum(text: &str) -> pg_sys::Datum {
     // SAFETY: inside the guard nothing needs cleaning up by Rust.
     unsafe { pg_guard_ffi_boundary(|| raw::text_datum(text)) }
+}
+
+/// Bytes as a datum in the current memory context.
+pub fn bytea_datum(bytes: &[u8]) -> pg_sys::Datum {
+    // SAFETY: inside the guard nothing needs cleaning up by Rust. A bytea is laid out as a text.
+    unsafe { pg_guard_ffi_boundary(|| raw::bytes_datum(bytes)) }
 }
 
 /// The database's own text, as the server keeps it, for messages.

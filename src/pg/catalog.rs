@@ -14,6 +14,8 @@ pub struct Objects {
     pub fence_pkey: pg_sys::Oid,
     pub trusted_key: pg_sys::Oid,
     pub allowed: pg_sys::Oid,
+    pub worker: pg_sys::Oid,
+    pub worker_pkey: pg_sys::Oid,
     pub token: pg_sys::Oid,
     pub seal: pg_sys::Oid,
     pub incarnations: pg_sys::Oid,
@@ -73,6 +75,8 @@ fn look_up() -> Objects {
             fence_pkey: relation(c"fence_pkey", schema),
             trusted_key: relation(c"trusted_key", schema),
             allowed: relation(c"allowed", schema),
+            worker: relation(c"worker", schema),
+            worker_pkey: relation(c"worker_pkey", schema),
             token: relation(c"token", schema),
             seal: relation(c"seal", schema),
             incarnations: relation(c"incarnations", schema),
@@ -124,7 +128,8 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, relation:
             relation == pg_sys::InvalidOid
                 || [o.lease, o.lease_pkey, o.fence, o.fence_pkey, o.allowed, o.token, o.seal]
                     .contains(&relation)
-                || [o.incarnations, o.answer, o.trusted_key].contains(&relation),
+                || [o.incarnations, o.answer, o.trusted_key].contains(&relation)
+                || [o.worker, o.worker_pkey].contains(&relation),
             relation == o.ownership,
         ),
     };

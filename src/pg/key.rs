@@ -19,6 +19,7 @@ pub struct Key {
     /// Where the index says the row begins, and the catalog generation that this was seen in.
     pub lease_place: Cell<Place>,
     pub fence_place: Cell<Place>,
+    pub worker_place: Cell<Place>,
     /// The token that this backend saw to be good last, by the lease's row and as the newest obeyed.
     pub lease_good: Cell<Good>,
     pub fence_good: Cell<Good>,
@@ -54,6 +55,7 @@ impl Key {
             fence_place: Cell::default(),
             lease_good: Cell::default(),
             fence_good: Cell::default(),
+            worker_place: Cell::default(),
         }
     }
 

@@ -22,6 +22,8 @@ pub enum Class {
     All = 0x4c05,
     /// The guards of a lease, while one is made or the lease is dropped.
     Guards = 0x4c06,
+    /// A worker that has no row yet.
+    Worker = 0x4c07,
 }
 
 /// A lock: a class and 64 bits that tell its members apart.
@@ -79,10 +81,10 @@ pub fn try_lock(tag: Tag, mode: i32) -> bool {
     acquire(tag, mode, true)
 }
 
-/// Takes the lock until the end of the transaction, waiting up to `wait_ms`.
+/// Takes the lock until the end of the transaction, waiting up to `wait_ms` (0: not at all).
 pub fn lock_within(tag: Tag, mode: i32, wait_ms: i32) -> bool {
-    try_lock(tag, mode)
-        || super::subxact::within(wait_ms.max(1), || acquire(tag, mode, false)).is_some()
+    let wait = || super::subxact::within(wait_ms, || acquire(tag, mode, false)).is_some();
+    try_lock(tag, mode) || wait_ms > 0 && wait()
 }
 
 /// Runs `f` under the lock, which is let go afterwards.

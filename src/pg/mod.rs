@@ -10,10 +10,12 @@ pub mod catalog;
 pub mod cell;
 pub mod clock;
 pub mod ddl;
+pub mod fleet_rows;
 pub mod identity;
 pub mod key;
 pub mod keys;
 pub mod locks;
+pub mod members;
 #[cfg(feature = "mutants")]
 pub mod mutants;
 mod raw;

@@ -108,9 +108,32 @@ pub unsafe fn update(
 /// # Safety
 /// To be called inside a guard.
 pub unsafe fn text_datum(text: &str) -> pg_sys::Datum {
+    // SAFETY: the caller's.
+    unsafe { bytes_datum(text.as_bytes()) }
+}
+
+/// A text or a bytea as a datum in the current memory context.
+///
+/// # Safety
+/// To be called inside a guard.
+pub unsafe fn bytes_datum(bytes: &[u8]) -> pg_sys::Datum {
     // SAFETY: copies exactly that many bytes.
     unsafe {
-        pg_sys::Datum::from(cstring_to_text_with_len(text.as_ptr().cast(), text.len() as i32))
+        pg_sys::Datum::from(cstring_to_text_with_len(bytes.as_ptr().cast(), bytes.len() as i32))
+    }
+}
+
+/// A copy of a varlena as it lies in a tuple, packed or toasted as it is.
+///
+/// # Safety
+/// `value` is a varlena; to be called inside a guard.
+pub unsafe fn copy_varlena(value: *const pg_sys::varlena) -> *mut pg_sys::varlena {
+    // SAFETY: copies exactly as many bytes as the varlena has.
+    unsafe {
+        let size = pgrx::varsize_any(value);
+        let copy = palloc0(size).cast::<u8>();
+        std::ptr::copy_nonoverlapping(value.cast::<u8>(), copy, size);
+        copy.cast()
     }
 }
 

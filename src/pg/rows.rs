@@ -65,6 +65,7 @@ pub fn lock_for_looking(which: Which) {
     let table = match which {
         Which::Lease => objects().lease,
         Which::Fence => objects().fence,
+        Which::Worker => objects().worker,
     };
     let mode = pg_sys::AccessShareLock as i32;
     // SAFETY: locks our own table by OID.
@@ -106,6 +107,13 @@ pub fn newest_in_snapshot(key: &Key) -> Option<i64> {
 pub fn lease(key: &Key) -> Option<LeaseRow> {
     with_table(Which::Lease, pg_sys::AccessShareLock, |table| {
         table.find(key, |tuple| tuple.lease_row())
+    })
+}
+
+/// The rows of several names, with one opening of the table.
+pub fn leases<'a>(keys: impl Iterator<Item = &'a std::rc::Rc<Key>>) -> Vec<Option<LeaseRow>> {
+    with_table(Which::Lease, pg_sys::AccessShareLock, |table| {
+        keys.map(|key| table.find(key, |tuple| tuple.lease_row())).collect()
     })
 }
 
@@ -194,8 +202,8 @@ fn changed(mut row: LeaseRow, change: impl Fn(&mut LeaseRow)) -> LeaseRow {
     row
 }
 
-enum Lock {
-    Row(LeaseRow),
+pub(super) enum Lock<R = LeaseRow> {
+    Row(R),
     /// Another version of the row is the newest now, or none.
     Gone,
     WouldBlock(u32),
@@ -224,15 +232,20 @@ impl Open {
         wait_ms: i32,
         wanted: impl Fn(&LeaseRow) -> bool,
     ) -> Option<Locked> {
-        let xid = match self.lock(tid, pg_sys::LockWaitPolicy::LockWaitSkip) {
-            Lock::Gone => return None,
-            Lock::Row(row) => return Some(Locked::Row(row)),
-            Lock::WouldBlock(xid) if wait_ms == 0 => return Some(Locked::Busy(xid)),
-            Lock::WouldBlock(xid) => xid,
-        };
+        let xid =
+            match self.lock(tid, pg_sys::LockWaitPolicy::LockWaitSkip, |tuple| tuple.lease_row()) {
+                Lock::Gone => return None,
+                Lock::Row(row) => return Some(Locked::Row(row)),
+                Lock::WouldBlock(xid) if wait_ms == 0 => return Some(Locked::Busy(xid)),
+                Lock::WouldBlock(xid) => xid,
+            };
         let wait = pg_sys::LockWaitPolicy::LockWaitBlock;
         let keep = |lock: &Lock| matches!(lock, Lock::Row(row) if wanted(row));
-        match super::subxact::within_if(wait_ms, || self.lock(tid, wait), keep) {
+        match super::subxact::within_if(
+            wait_ms,
+            || self.lock(tid, wait, |tuple| tuple.lease_row()),
+            keep,
+        ) {
             None => Some(Locked::Busy(xid)),
             Some(Lock::Row(row)) if wanted(&row) => Some(Locked::Row(row)),
             Some(Lock::Row(row)) => Some(Locked::Unwanted(row)),
@@ -240,7 +253,13 @@ impl Open {
         }
     }
 
-    fn lock(&self, tid: pg_sys::ItemPointerData, wait: pg_sys::LockWaitPolicy::Type) -> Lock {
+    /// Locks the version at `tid` until the end of the transaction, and reads it.
+    pub(super) fn lock<R>(
+        &self,
+        tid: pg_sys::ItemPointerData,
+        wait: pg_sys::LockWaitPolicy::Type,
+        read: impl Fn(&Tuple) -> R,
+    ) -> Lock<R> {
         // SAFETY: the table is open; heap_lock_tuple pins the tuple's page, which is let go below.
         // Inside the guards nothing needs cleaning up by Rust.
         unsafe {
@@ -261,7 +280,7 @@ impl Open {
                 )
             });
             let lock = match result {
-                pg_sys::TM_Result::TM_Ok => Lock::Row(Tuple(&tuple).lease_row()),
+                pg_sys::TM_Result::TM_Ok => Lock::Row(read(&Tuple(&tuple))),
                 pg_sys::TM_Result::TM_WouldBlock => {
                     Lock::WouldBlock((*tuple.t_data).t_choice.t_heap.t_xmax.into_inner())
                 }

@@ -24,7 +24,6 @@ pub(super) struct LeaseColumns {
     pub(super) role: u32,
 }
 pub(super) const LEASE_COLUMNS: usize = 9;
-const LEASE_NAME: usize = 7;
 const LEASE_OWNER: usize = 8;
 
 /// The same of lease.fence.
@@ -34,13 +33,31 @@ pub(super) struct FenceColumns {
     pub(super) raised_at: i64,
 }
 const FENCE_COLUMNS: usize = 3;
-const FENCE_NAME: usize = 2;
+
+/// The same of lease.worker.
+#[repr(C)]
+pub(super) struct WorkerColumns {
+    pub(super) heartbeat_at: i64,
+    pub(super) steady_at: i64,
+    pub(super) server: i64,
+    pub(super) began_at: i64,
+    pub(super) term: i64,
+    pub(super) skew_us: i64,
+    pub(super) jump_us: i64,
+    pub(super) jumped_at: i64,
+    pub(super) ttl_ms: i32,
+    pub(super) live_for_ms: i32,
+    pub(super) shards: i32,
+    pub(super) role: u32,
+}
+pub(super) const WORKER_COLUMNS: usize = 16;
 
 /// A table of ours, open.
 pub(super) struct Open {
     pub(super) relation: pg_sys::Relation,
     index: pg_sys::Oid,
-    name_column: usize,
+    /// Where its texts begin in a tuple.
+    fixed: usize,
     place: fn(&Key) -> &Cell<Place>,
 }
 
@@ -48,18 +65,21 @@ pub(super) struct Open {
 pub enum Which {
     Lease,
     Fence,
+    Worker,
 }
 
 /// Opens a table and leaves its lock in place until the end of the transaction.
 pub(super) fn with_table<R>(which: Which, lock: u32, f: impl FnOnce(&Open) -> R) -> R {
-    let Objects { lease, lease_pkey, fence, fence_pkey, .. } = objects();
-    let (table, index, name_column, columns) = match which {
-        Which::Lease => (lease, lease_pkey, LEASE_NAME, LEASE_COLUMNS),
-        Which::Fence => (fence, fence_pkey, FENCE_NAME, FENCE_COLUMNS),
+    let Objects { lease, lease_pkey, fence, fence_pkey, worker, worker_pkey, .. } = objects();
+    let (table, index, columns, fixed) = match which {
+        Which::Lease => (lease, lease_pkey, LEASE_COLUMNS, LEASE_FIXED),
+        Which::Fence => (fence, fence_pkey, FENCE_COLUMNS, FENCE_FIXED),
+        Which::Worker => (worker, worker_pkey, WORKER_COLUMNS, WORKER_FIXED),
     };
     let place: fn(&Key) -> &Cell<Place> = match which {
         Which::Lease => |key| &key.lease_place,
         Which::Fence => |key| &key.fence_place,
+        Which::Worker => |key| &key.worker_place,
     };
     // SAFETY: opens a relation by OID or raises; if `f` raises, the resource owner closes it.
     unsafe {
@@ -67,7 +87,7 @@ pub(super) fn with_table<R>(which: Which, lock: u32, f: impl FnOnce(&Open) -> R)
         if (*(*relation).rd_att).natts as usize != columns {
             pgrx::error!("pg_lease: a table in schema lease has other columns than this version's");
         }
-        let value = f(&Open { relation, index, name_column, place });
+        let value = f(&Open { relation, index, fixed, place });
         raw::relation_close(relation, pg_sys::NoLock as i32);
         value
     }
@@ -105,6 +125,36 @@ impl Tuple<'_> {
             }
             let bits = header.t_bits.as_ptr();
             *bits.add(column >> 3) & (1 << (column & 7)) == 0
+        }
+    }
+
+    /// The varlena with this number, of those that follow the fixed columns; none of them is null.
+    pub(super) fn varlena(&self, fixed: usize, number: usize) -> *const pg_sys::varlena {
+        // SAFETY: each begins where the one before it ends, aligned unless it is short; the zero
+        // bytes between them are no varlena's first byte.
+        unsafe {
+            let mut at = self.data().add(fixed);
+            for number in (0..=number).rev() {
+                if *at == 0 {
+                    let offset = at.offset_from(self.data()) as usize;
+                    at = at.add(offset.next_multiple_of(4) - offset);
+                }
+                if number > 0 {
+                    at = at.add(pgrx::varsize_any(at.cast()));
+                }
+            }
+            at.cast()
+        }
+    }
+
+    /// The same, of a text that is short enough never to be toasted.
+    pub(super) fn text(&self, fixed: usize, number: usize) -> &[u8] {
+        let varlena = self.varlena(fixed, number);
+        // SAFETY: see `varlena`.
+        unsafe {
+            let (data, size) =
+                (pgrx::vardata_any(varlena).cast::<u8>(), pgrx::varsize_any_exhdr(varlena));
+            std::slice::from_raw_parts(data, size)
         }
     }
 
@@ -149,12 +199,9 @@ impl Tuple<'_> {
 
 pub(super) const LEASE_FIXED: usize = 48;
 const FENCE_FIXED: usize = 16;
+pub(super) const WORKER_FIXED: usize = 80;
 
 impl Open {
-    fn fixed(&self) -> usize {
-        if self.name_column == LEASE_NAME { LEASE_FIXED } else { FENCE_FIXED }
-    }
-
     /// The row's newest committed version, or our own, lent to `f` while its page is locked.
     ///
     /// An update that moves the row to another page while the index is read can hide both versions
@@ -239,7 +286,7 @@ impl Open {
                 (buffer, seen)
             });
             let tuple = Tuple(&tuple);
-            let ours = seen && tuple.name(self.fixed()) == key.name.as_bytes();
+            let ours = seen && tuple.name(self.fixed) == key.name.as_bytes();
             let value = ours.then(|| f(&tuple));
             if ours && buffer != place.buffer {
                 (self.place)(key).set(Place { buffer, ..place });
@@ -319,7 +366,7 @@ impl Open {
                 });
                 let (buffer, visible) = seen;
                 let tuple = Tuple(&tuple);
-                let ours = visible && tuple.name(self.fixed()) == key.name.as_bytes();
+                let ours = visible && tuple.name(self.fixed) == key.name.as_bytes();
                 let value = ours.then(|| f(&tuple));
                 raw::UnlockReleaseBuffer(buffer);
                 (value, false)
@@ -430,9 +477,14 @@ impl Open {
     }
 }
 
+/// The most columns that a table of ours has.
+const MOST_COLUMNS: usize = WORKER_COLUMNS;
+
 /// Values and null flags, with room for the columns of any of our tables.
-fn split(values: &[Option<pg_sys::Datum>]) -> ([pg_sys::Datum; 9], [bool; 9]) {
-    let (mut datums, mut nulls) = ([pg_sys::Datum::null(); LEASE_COLUMNS], [true; LEASE_COLUMNS]);
+fn split(
+    values: &[Option<pg_sys::Datum>],
+) -> ([pg_sys::Datum; MOST_COLUMNS], [bool; MOST_COLUMNS]) {
+    let (mut datums, mut nulls) = ([pg_sys::Datum::null(); MOST_COLUMNS], [true; MOST_COLUMNS]);
     for (at, value) in values.iter().enumerate() {
         if let Some(value) = value {
             (datums[at], nulls[at]) = (*value, false);

@@ -341,6 +341,53 @@ pub fn bad_worker(worker: &str) -> Refusal {
         .hint("Name the worker without #, and tell its processes apart by incarnation.")
 }
 
+pub fn bad_fleet(fleet: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("invalid fleet \"{}\"", shown(fleet)))
+        .detail("A fleet's name begins its leases' names: A-Z, a-z, 0-9 and . _ : @ / -.")
+        .hint("Choose a name of 1 to 100 such characters.")
+}
+
+pub fn not_a_singleton(name: &str) -> Refusal {
+    Refusal::new(Code::InvalidValue, format!("\"{name}\" is a shard and no singleton"))
+        .detail("A fleet's workers share its shards by themselves.")
+        .hint("Name singletons otherwise, for instance 'singleton:sweeper'.")
+}
+
+pub fn fenced(owner: &str, newer: &str) -> Refusal {
+    Refusal::new(Code::NotInState, format!("worker \"{owner}\" is fenced"))
+        .detail(format!("A newer incarnation of it has passed: \"{newer}\"."))
+        .hint("Stop this process: it holds nothing any more.")
+}
+
+pub fn worker_elsewhere(owner: &str, fleet: &str) -> Refusal {
+    Refusal::new(Code::NotInState, format!("worker \"{owner}\" is in fleet \"{fleet}\""))
+        .detail("The owner of a lease is in one fleet only.")
+        .hint("Give the worker another name.")
+}
+
+pub fn worker_of_other_role(owner: &str, role: &str) -> Refusal {
+    Refusal::new(Code::NotAllowed, format!("worker \"{owner}\" is another role's"))
+        .detail(format!(
+            "Another role passes as it, and role \"{role}\" is not a member of that role."
+        ))
+        .hint("Give the worker another name, or work as the role that began it.")
+}
+
+pub fn worker_busy(owner: &str) -> Refusal {
+    Refusal::new(Code::Busy, format!("worker \"{owner}\" is busy"))
+        .detail("Another transaction runs a pass of it, or has run one and is still open.")
+        .hint("Run one pass at a time, in a transaction of its own, and try again.")
+}
+
+pub fn other_shards(fleet: &str, there: u32, given: u32, worker: &str) -> Refusal {
+    Refusal::new(Code::NotInState, format!("fleet \"{fleet}\" has {there} shards"))
+        .detail(format!(
+            "Worker \"{worker}\" passes with that number, this call names {given}: the same key would \
+             be in two shards at once."
+        ))
+        .hint("Stop all workers of the fleet before the number is changed.")
+}
+
 pub fn no_workers() -> Refusal {
     Refusal::new(Code::InvalidValue, "no workers to share the shards among")
         .detail("The array of workers is empty, so no shard has an owner.")
