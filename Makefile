@@ -21,7 +21,7 @@ endif
 
 RIG := cargo run --quiet -p rig --
 
-.PHONY: help build install server stop psql demo bench soak hostile lint clean \
+.PHONY: help build install server stop psql demo bench soak hostile test-slow lint clean \
 	test test-unit test-regress test-isolation test-system accept rig deps tree
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo 'make install   install the extension for good: INTO=/path/to/pg_config says where'
 	@echo 'make lint      check the form and the warnings'
 	@echo 'make bench     measure what it costs, in 25 minutes (ONLY=guard: one part of it)'
+	@echo 'make test-slow what make test leaves out because it takes minutes'
 	@echo 'make soak      kill, freeze and cut off everything for 10 minutes (SOAK_SECONDS=, SEED=)'
 	@echo 'make hostile   attack it: random queries and arguments, a million transactions (SEED=)'
 	@echo 'make clean     stop what runs and remove all that this checkout made'
@@ -71,6 +72,10 @@ bench: tree
 soak: tree
 	@cargo build -q -p soak
 	@target/debug/soak
+
+# System tests at the times that they are about, which takes minutes.
+test-slow: deps
+	@$(RIG) slow $(NAMES)
 
 # The tests in pg_test/system/tests/hostile, with all that make test has no time for.
 hostile: tree

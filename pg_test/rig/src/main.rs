@@ -16,6 +16,7 @@ usage: rig COMMAND
   unit, regress, isolation, system [--accept] [NAMES]
                         run one kind of tests; --accept takes the output as the expected one
   test                  run all kinds
+  slow [NAMES]          the system tests that take minutes
   hostile [NAMES]       the hostile tests alone; HOSTILE=full makes them long
   pgspot                look for ways to abuse the SQL scripts
   lint                  check the form and the compiler's warnings
@@ -43,7 +44,9 @@ fn run(arguments: &[String]) -> Result<bool> {
         "server" => cmd::background::start().map(|()| true),
         "stop" => cmd::background::stop().map(|()| true),
         "psql" => cmd::background::psql(rest),
-        "unit" | "regress" | "isolation" | "system" | "hostile" => cmd::test::one(command, rest),
+        "unit" | "regress" | "isolation" | "system" | "hostile" | "slow" => {
+            cmd::test::one(command, rest)
+        }
         "test" => cmd::test::all(),
         "pgspot" => cmd::pgspot::all(),
         "lint" => cmd::lint::all(),

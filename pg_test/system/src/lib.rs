@@ -7,8 +7,10 @@
 //! | `refusal`  | pinning the SQLSTATE of what must be refused |
 //! | `watch`    | waiting for what the server shows of its sessions |
 //! | `program`  | client programs that can be frozen and killed |
+//! | `fleet`    | workers of a fleet, as threads |
 //! | `history`  | tokens that must all differ |
 
+pub mod fleet;
 pub mod history;
 pub mod lease;
 pub mod program;

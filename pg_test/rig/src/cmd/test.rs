@@ -48,6 +48,7 @@ fn run(kind: &str, names: &[String], accept: bool) -> Result<Tally> {
         "regress" => REGRESS.run(names, accept),
         "isolation" => ISOLATION.run(names, accept),
         "hostile" => hostile(names),
+        "slow" => slow(names),
         _ => system(names),
     }
 }
@@ -66,6 +67,13 @@ fn unit(names: &[String]) -> Result<Tally> {
 fn system(names: &[String]) -> Result<Tally> {
     Tree::ready()?;
     cargo_test(&[&PROGRAMS[..], &["--test", "*"]].concat(), names)
+}
+
+/// System tests that take minutes, which `make test` leaves out.
+fn slow(names: &[String]) -> Result<Tally> {
+    Tree::ready()?;
+    let names = [names, &["--ignored".to_owned(), "--nocapture".to_owned()]].concat();
+    cargo_test(&["-p", "system-tests", "--tests"], &names)
 }
 
 /// A part of the system tests, with what they have counted.
