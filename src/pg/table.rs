@@ -410,6 +410,10 @@ impl Open {
         // the row moved. Inside the guard nothing needs cleaning up by Rust.
         let (result, heap_only, mut place) = unsafe {
             pg_guard_ffi_boundary(|| {
+                // room on the page is what makes the update heap-only
+                let buffer = raw::pin(self.relation, place_of(tid).block, 0);
+                raw::heap_page_prune_opt(self.relation, buffer);
+                raw::ReleaseBuffer(buffer);
                 let description = (*self.relation).rd_att;
                 let tuple =
                     raw::heap_form_tuple(description, datums.as_mut_ptr(), nulls.as_mut_ptr());
