@@ -71,7 +71,8 @@ fn watch(client: &mut Client, role: &str, smith: &mut Child) -> Result<Vec<i64>>
             ensure!(status.success(), "sqlsmith ended with {status}");
             return Ok(held);
         }
-        let backends = "SELECT pid FROM pg_stat_activity WHERE usename = $1";
+        let backends = "SELECT pid FROM pg_stat_activity
+                        WHERE usename = $1 AND backend_type = 'client backend'";
         for row in client.query(backends, &[&role])? {
             held.extend(own_memory(row.get(0)));
         }
