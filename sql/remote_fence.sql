@@ -80,7 +80,7 @@ DECLARE
     setting  text := COALESCE(current_setting('pg_lease.token', true), '');
     part     text;
     one      text[];
-    seen     text[] := '{}';
+    seen     text[] := ARRAY[]::text[];
     found    bigint;
 BEGIN
     IF declared <> '' THEN
@@ -201,6 +201,7 @@ BEGIN
     RETURN newest;
 EXCEPTION WHEN lock_not_available THEN
     PERFORM lease.busy(name, waited::interval);
+    RETURN NULL;
 END
 $$;
 REVOKE ALL ON FUNCTION lease.wait_for_fence(text) FROM PUBLIC;
@@ -505,15 +506,18 @@ SELECT t.tgrelid::pg_catalog.regclass AS relation,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1) AS lease,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2) AS mode,
        false AS signed,
-       CASE WHEN t.tgtype <> 62 OR t.tgqual IS NOT NULL
-                OR COALESCE(pg_catalog.array_length(t.tgattr::int2[], 1), 0) > 0 THEN 'partial'
-            WHEN t.tgenabled = 'A' THEN 'always'
-            WHEN t.tgenabled = 'O' THEN 'origin'
-            WHEN t.tgenabled = 'R' THEN 'replica'
+       CASE WHEN t.tgtype OPERATOR(pg_catalog.<>) 62::pg_catalog.int2
+                OR t.tgqual IS NOT NULL
+                OR COALESCE(pg_catalog.array_length(t.tgattr::pg_catalog.int2[], 1), 0)
+                    OPERATOR(pg_catalog.>) 0
+            THEN 'partial'
+            WHEN t.tgenabled OPERATOR(pg_catalog.=) 'A'::pg_catalog."char" THEN 'always'
+            WHEN t.tgenabled OPERATOR(pg_catalog.=) 'O'::pg_catalog."char" THEN 'origin'
+            WHEN t.tgenabled OPERATOR(pg_catalog.=) 'R'::pg_catalog."char" THEN 'replica'
             ELSE 'disabled' END AS enabled,
        t.tgname AS trigger
 FROM pg_catalog.pg_trigger AS t
-WHERE t.tgfoid = 'lease.guard_writes()'::pg_catalog.regprocedure;
+WHERE t.tgfoid OPERATOR(pg_catalog.=) 'lease.guard_writes()'::pg_catalog.regprocedure::pg_catalog.oid;
 GRANT SELECT ON TABLE lease.guards TO PUBLIC;
 COMMENT ON VIEW lease.guards IS 'Every guard, read from the triggers themselves.';
 

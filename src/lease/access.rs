@@ -5,20 +5,20 @@
 //! role that the session works as counts: a token stays presented inside such functions, and in
 //! cascades, which run as the table's owner.
 
-use super::{check_writable, lease_argument};
+use super::check_writable;
 use crate::pg::allowed::{self, Rights};
 use crate::pg::call::Args;
 use crate::pg::key::Key;
 use crate::pg::role;
 use crate::pg::rows::LeaseRow;
 use crate::rules::access::{Right, allows};
-use crate::rules::pattern;
 use crate::rules::refusal::{self, Result};
+use crate::rules::{name, pattern};
 use std::rc::Rc;
 
 /// Refuses unless the current role has the right on the name.
 pub fn check(key: &Key, right: Right) -> Result<()> {
-    if may(key, right) {
+    if may(&key.name, right) {
         return Ok(());
     }
     let role = role::name(role::current()).unwrap_or_default();
@@ -30,10 +30,10 @@ pub fn check_all(keys: &[Rc<Key>], right: Right) -> Result<()> {
     keys.iter().try_for_each(|key| check(key, right))
 }
 
-pub fn may(key: &Key, right: Right) -> bool {
+pub fn may(lease: &str, right: Right) -> bool {
     match &*allowed::rights() {
         Rights::Everything => true,
-        Rights::Some(lines) => allows(lines, &key.name, right),
+        Rights::Some(lines) => allows(lines, lease, right),
     }
 }
 
@@ -64,7 +64,9 @@ pub fn refuse_other_role(
 
 /// lease.may_list, which lease.status asks about each row.
 pub fn may_list(args: &Args) -> Result<bool> {
-    Ok(may(&*lease_argument(args, 0)?, Right::List))
+    let lease = args.text(0, "name")?;
+    name::check_lease(lease)?;
+    Ok(may(lease, Right::List))
 }
 
 /// lease_allow.

@@ -136,7 +136,7 @@ pub fn fact(key: &Key, row: Option<&LeaseRow>) -> String {
     let Some(row) = row else {
         return "The lease does not exist any more.".to_owned();
     };
-    if !access::may(key, Right::List) {
+    if !access::may(&key.name, Right::List) {
         return "What became of it is told to roles that may list it.".to_owned();
     }
     let since = clock::shown(row.since);

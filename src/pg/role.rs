@@ -127,9 +127,9 @@ pub fn is_extension_owner() -> bool {
 }
 
 /// Whether the caller of a function of ours may also execute lease_fence_raise, which stands in the
-/// same schema.
+/// same schema. An inner function of ours, which does not, raises nothing.
 pub fn may_raise_fences(args: &Args) -> bool {
-    // SAFETY: the server fills flinfo for every call; the look-up raises if the function is missing.
+    // SAFETY: the server fills flinfo for every call; the look-up finds an OID, or none.
     unsafe {
         let called = (*(*args.fcinfo()).flinfo).fn_oid;
         let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace(called));
@@ -137,8 +137,8 @@ pub fn may_raise_fences(args: &Args) -> bool {
         let name = pg_sys::lappend(std::ptr::null_mut(), pg_sys::makeString(schema).cast());
         let name = pg_sys::lappend(name, function.cast());
         let types = [pg_sys::TEXTOID, pg_sys::INT8OID, pg_sys::TEXTOID];
-        let raise = pg_sys::LookupFuncName(name, 3, types.as_ptr(), false);
-        may_execute(raise)
+        let raise = pg_sys::LookupFuncName(name, 3, types.as_ptr(), true);
+        raise != pg_sys::InvalidOid && may_execute(raise)
     }
 }
 

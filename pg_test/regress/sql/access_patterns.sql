@@ -35,7 +35,7 @@ SELECT lease_drop('nothing');
 SELECT name, owner, role FROM lease.status ORDER BY name;
 CREATE FUNCTION pg_temp.peek(text) RETURNS bool LANGUAGE plpgsql COST 0.0000001
     AS 'BEGIN RAISE NOTICE ''%'', $1; RETURN true; END';
-SELECT count(*) AS seen FROM lease.status WHERE pg_temp.peek(owner || name);
+SELECT count(*) AS seen FROM lease.status WHERE pg_temp.peek(name);
 DROP FUNCTION pg_temp.peek;
 SELECT count(*) AS secret FROM lease.status WHERE name = 'secret';
 -- nor do refusals tell

@@ -23,7 +23,7 @@ FROM ours JOIN pg_class c ON classid = 'pg_class'::regclass AND objid = c.oid
 UNION
 SELECT 'lease.' || t.typname
 FROM ours JOIN pg_type t ON classid = 'pg_type'::regclass AND objid = t.oid
-WHERE t.typrelid = 0 OR t.typname = 'answer'
+WHERE t.typrelid = 0 OR t.typname IN ('answer', 'ownership')
 UNION
 SELECT name FROM pg_settings WHERE name LIKE 'pg\\_lease.%'";
 
@@ -140,6 +140,15 @@ fn exists(name: &str, catalog: &Catalog) -> bool {
     catalog.objects.contains(name)
         || catalog.parts.contains(name)
         || name.rsplit_once('.').is_some_and(column_of)
+        || is_test(name)
+}
+
+/// A regress or isolation test may have a name that looks like one of ours.
+fn is_test(name: &str) -> bool {
+    let files = ["regress/sql", "isolation/specs"].map(|d| Path::new("pg_test").join(d));
+    let here = |file: &Path| home::checkout().is_ok_and(|root| root.join(file).is_file());
+    let [sql, spec] = files;
+    here(&sql.join(format!("{name}.sql"))) || here(&spec.join(format!("{name}.spec")))
 }
 
 /// Whether the reference has the name in a piece of code.

@@ -133,6 +133,9 @@ const INTERVALS: &[&str] = &[
     "make_interval(days => 2147483647)",
     "make_interval(days => -2147483648, hours => 24)",
 ];
+/// Of arguments that say how long a call takes: none that is good and long.
+const LENGTHS: &[&str] =
+    &["NULL", "'0'", "'1 ms'", "'100 ms'", "'-1 s'", "'1 month'", "'2 days'", "'178000000 years'"];
 const TIMES: &[&str] = &[
     "'infinity'",
     "'-infinity'",
@@ -175,6 +178,9 @@ fn random_value(
 ) -> Result<String> {
     if random.below(5) > 1 {
         return harmless(function, argument, token);
+    }
+    if argument.name == "over" {
+        return Ok(random.one_of(LENGTHS).to_owned());
     }
     let sql_type = argument.sql_type.as_str();
     let value = match (random.below(10), sql_type.strip_suffix("[]")) {
@@ -264,8 +270,8 @@ fn attack(
         let calls = if function.arguments.is_empty() { 3 } else { amount(LITTLE, MUCH) };
         for _ in 0..calls {
             let call = function.call(|argument| random_value(random, function, argument, token))?;
-            let rolled_back = random.below(2) == 0;
-            let statement = format!("SELECT * FROM {call}");
+            let rolled_back = random.below(2) == 0 && !function.is_procedure;
+            let statement = function.statement(&call);
             let ended = if rolled_back {
                 client.batch_execute("BEGIN")?;
                 let ended = outcome(client, &statement)?;

@@ -5,8 +5,9 @@ use postgres::Client;
 use std::collections::BTreeSet;
 use system_tests::refusal::sqlstate;
 
-/// A function that can be called by hand: neither a trigger nor an event trigger.
+/// A function or procedure that can be called by hand: neither a trigger nor an event trigger.
 pub struct Function {
+    pub is_procedure: bool,
     /// Quoted, with its schema.
     pub name: String,
     pub parallel_safe: bool,
@@ -21,7 +22,8 @@ pub struct Argument {
 const FUNCTIONS: &str = "
 SELECT p.oid::regproc::text, p.proparallel = 's' AND NOT p.proretset,
        coalesce(p.proargnames[1:p.pronargs], '{}'),
-       ARRAY(SELECT t::regtype::text FROM unnest(p.proargtypes) WITH ORDINALITY AS a(t, n) ORDER BY n)
+       ARRAY(SELECT t::regtype::text FROM unnest(p.proargtypes) WITH ORDINALITY AS a(t, n) ORDER BY n),
+       p.prokind = 'p'
 FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass
 JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
 WHERE d.deptype = 'e' AND e.extname = 'pg_lease'
@@ -39,7 +41,12 @@ pub fn functions(client: &mut Client) -> Result<Vec<Function>> {
             let (names, types): (Vec<String>, Vec<String>) = (row.get(2), row.get(3));
             let pairs = names.into_iter().zip(types);
             let arguments = pairs.map(|(name, sql_type)| Argument { name, sql_type }).collect();
-            Function { name: row.get(0), parallel_safe: row.get(1), arguments }
+            Function {
+                is_procedure: row.get(4),
+                name: row.get(0),
+                parallel_safe: row.get(1),
+                arguments,
+            }
         })
         .collect();
     anyhow::ensure!(functions.len() > 15, "only {} functions found", functions.len());
@@ -47,6 +54,12 @@ pub fn functions(client: &mut Client) -> Result<Vec<Function>> {
 }
 
 impl Function {
+    /// The statement that a call is.
+    pub fn statement(&self, call: &str) -> String {
+        let verb = if self.is_procedure { "CALL" } else { "SELECT * FROM" };
+        format!("{verb} {call}")
+    }
+
     /// `schema.function(name => value, …)`, with a value for each argument.
     pub fn call(&self, mut value: impl FnMut(&Argument) -> Result<String>) -> Result<String> {
         let mut given = Vec::new();
@@ -68,6 +81,8 @@ pub fn harmless(function: &Function, argument: &Argument, token: i64) -> Result<
         "names" => "'{job,new}'",
         "workers" => "'{a,b}'",
         "ttl" => "'1 min'",
+        // a call takes as long as this
+        "over" => "'1 ms'",
         "role" => "'postgres'",
         "pattern" => "'job:*'",
         "rights" => "'{use}'",
