@@ -18,3 +18,5 @@ pub mod time;
 
 #[cfg(test)]
 mod lease_properties;
+#[cfg(test)]
+mod pass_properties;
