@@ -3,6 +3,7 @@
 use super::{check_writable, key_argument, lease_argument};
 use crate::fence::{check, transaction};
 use crate::pg::call::Args;
+use crate::pg::rows::{self, Which};
 use crate::pg::{identity, keys};
 use crate::rules::refusal::{self, Result};
 use crate::rules::signature;
@@ -17,6 +18,7 @@ pub fn token_sign(args: &Args) -> Result<String> {
     if identity::in_recovery() {
         return Err(refusal::standby_check(&key.name));
     }
+    rows::lock_for_looking(Which::Lease);
     check::confirm(&key, token, false, false)?;
     if transaction::was_granted_here(&key, token) {
         return Err(refusal::sign_before_commit(&key.name, token));

@@ -26,7 +26,7 @@ pub mod install;
 mod interrupted;
 pub mod pg_config;
 pub mod pooler;
-mod port;
+pub mod port;
 pub mod process;
 pub mod server;
 pub mod site;

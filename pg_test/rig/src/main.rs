@@ -20,6 +20,8 @@ usage: rig COMMAND
   hostile [NAMES]       the hostile tests alone; HOSTILE=full makes them long
   pgspot                look for ways to abuse the SQL scripts
   lint                  check the form and the compiler's warnings
+  packages NAMES        install these Debian packages unless they are there
+  home                  print where the private files of this checkout lie
   clean                 stop the servers of this checkout and remove what it made";
 
 fn main() -> ExitCode {
@@ -50,6 +52,8 @@ fn run(arguments: &[String]) -> Result<bool> {
         "test" => cmd::test::all(),
         "pgspot" => cmd::pgspot::all(),
         "lint" => cmd::lint::all(),
+        "packages" => cmd::deps::ensure_packages(rest).map(|()| true),
+        "home" => rig::home::path().map(|home| println!("{}", home.display())).map(|()| true),
         "clean" => cmd::clean::all().map(|()| true),
         _ => bail!("{USAGE}"),
     }

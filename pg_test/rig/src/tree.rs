@@ -6,7 +6,7 @@
 
 use crate::home::{self, make_dir};
 use crate::install;
-use crate::pg_config::PgConfig;
+use crate::pg_config::{self, PgConfig};
 use anyhow::{Context, Result};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -116,6 +116,7 @@ impl Layout {
 
     fn copy(&self, origin: &PgConfig) -> Result<()> {
         copy_programs(&origin.bin, &self.bin)?;
+        replace_broken_psql(&self.bin.join("psql"))?;
         link_entries(&origin.pkglib, &self.pkglib)?;
         let extension = Path::new("extension");
         make_dir(&self.share.join(extension))?;
@@ -165,6 +166,15 @@ fn copy_programs(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The wheel of 17 has a psql that crashes. Debian's of 15 talks to every server.
+fn replace_broken_psql(psql: &Path) -> Result<()> {
+    let debian = Path::new("/usr/lib/postgresql/15/bin/psql");
+    if pg_config::runs(psql) || !debian.is_file() {
+        return Ok(());
+    }
+    link_to(debian, psql)
 }
 
 /// Links each entry of `from` into the real directory `to`, except what is ours or already there

