@@ -22,7 +22,8 @@ endif
 RIG := cargo run --quiet -p rig --
 
 .PHONY: help build install server stop psql demo bench soak hostile test-slow lint clean \
-	test test-unit test-regress test-isolation test-system accept rig deps tree
+	test test-unit test-regress test-isolation test-system test-upgrade test-patroni accept \
+	rig deps tree
 
 help:
 	@echo 'make demo      replay the night that lost data, without and with guards'
@@ -36,6 +37,8 @@ help:
 	@echo 'make bench     measure what it costs, in 25 minutes (ONLY=guard: one part of it)'
 	@echo 'make test-slow what make test leaves out because it takes minutes'
 	@echo 'make soak      kill, freeze and cut off everything for 10 minutes (SOAK_SECONDS=, SEED=)'
+	@echo 'make test-upgrade  pg_upgrade from PostgreSQL 16 to 18'
+	@echo 'make test-patroni  failovers of a Patroni cluster under load'
 	@echo 'make hostile   attack it: random queries and arguments, a million transactions (SEED=)'
 	@echo 'make clean     stop what runs and remove all that this checkout made'
 
@@ -87,6 +90,18 @@ test: deps
 
 test-unit test-regress test-isolation test-system: test-%: deps
 	@$(RIG) $* $(NAMES)
+
+# Not part of `make test`: it builds for two more major versions.
+test-upgrade:
+	@$(MAKE) --no-print-directory PG=16 tree
+	@$(MAKE) --no-print-directory PG=18 tree
+	@pg_test/upgrade/check.sh
+
+# Not part of `make test`: it takes a cluster of three and some minutes.
+test-patroni: tree
+	@$(RIG) packages patroni etcd-server
+	@cargo build -p patroni-test
+	@cargo run --quiet -p patroni-test
 
 # Takes what the tests print as what they must print: KIND=regress or isolation. Read the diff.
 accept: deps
