@@ -23,6 +23,7 @@ const MEMBERS: usize = 3;
 /// Dropping it ends everything that it started.
 pub struct Cluster {
     pub nodes: Vec<Node>,
+    synchronous: bool,
     etcd: Child,
     site: Site,
 }
@@ -46,7 +47,7 @@ impl Cluster {
             };
             nodes.push(Node::make(place, user)?);
         }
-        let mut cluster = Self { nodes, etcd, site };
+        let mut cluster = Self { nodes, synchronous, etcd, site };
         for node in &mut cluster.nodes {
             node.start()?;
         }
@@ -76,14 +77,25 @@ impl Cluster {
         found.context("the leader is none of ours")
     }
 
-    /// Waits until all others follow the leader.
+    /// Waits until all others follow the leader, one of them synchronously if that is asked for.
     pub fn wait_until_whole(&self) -> Result<()> {
-        let following = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'";
+        let following = "SELECT count(*), count(*) FILTER (WHERE sync_state = 'sync')
+                         FROM pg_stat_replication WHERE state = 'streaming'";
+        let all = (MEMBERS as i64 - 1, i64::from(self.synchronous));
         wait_until("one to lead and two to follow", PATIENCE, || {
             let Ok(mut leader) = self.connect("postgres") else { return Ok(false) };
             let followers = leader.query_one(following, &[]);
-            Ok(followers.is_ok_and(|row| row.get::<_, i64>(0) == MEMBERS as i64 - 1))
+            Ok(followers.is_ok_and(|row| (row.get(0), row.get(1)) == all))
         })
+    }
+
+    /// Who may take over as planned: the synchronous standby where there is one.
+    pub fn successor(&self) -> Result<usize> {
+        let first = "SELECT application_name FROM pg_stat_replication
+                     ORDER BY sync_state = 'sync' DESC, application_name LIMIT 1";
+        let name: String = self.connect("postgres")?.query_one(first, &[])?.get(0);
+        let found = self.nodes.iter().position(|node| node.name() == name);
+        found.with_context(|| format!("{name} is none of ours"))
     }
 
     /// Waits until another node than this takes writes.

@@ -76,7 +76,7 @@ fn play(cluster: &mut Cluster, history: &History) -> Result<()> {
         cluster.wait_until_whole()
     })?;
     let from = cluster.leader()?;
-    let to = (from + 1) % cluster.nodes.len();
+    let to = cluster.successor()?;
     fault("planned switchover", history, || {
         cluster.switch_over(from, to)?;
         cluster.wait_for_another_leader(from)?;

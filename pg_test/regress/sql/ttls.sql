@@ -40,7 +40,6 @@ SELECT pg_temp.left_after('1 month -30 days');
 SELECT pg_temp.left_after('-1 month +31 days');
 SELECT pg_temp.left_after('1 year');
 SELECT pg_temp.left_after('-1 day');
-SELECT pg_temp.left_after(make_interval(secs => 1e300));
 SELECT pg_temp.left_after(make_interval(days => 2147483647));
 SELECT pg_temp.left_after('178000000 years');
 SELECT pg_temp.left_after(NULL);
