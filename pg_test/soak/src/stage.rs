@@ -1,5 +1,6 @@
 //! The database that the clients work in.
 
+use crate::check::Violation;
 use crate::worker::Order;
 use anyhow::Result;
 use postgres::Client;
@@ -69,18 +70,17 @@ pub fn wait_for_standby(primary: &Server, name: &str) -> Result<()> {
 }
 
 /// Guards that are not as they were made.
-pub fn broken_guards(client: &mut Client, leases: usize) -> Result<Vec<String>> {
-    let question = "SELECT relation::text, enabled FROM lease.guards";
-    let rows = client.query(question, &[])?;
-    let mut broken: Vec<String> = rows
-        .iter()
-        .filter(|row| row.get::<_, &str>(1) != "always")
+pub fn broken_guards(client: &mut Client, leases: usize) -> Result<Vec<Violation>> {
+    let rows = client.query("SELECT relation::text, enabled FROM lease.guards", &[])?;
+    let wrong = rows.iter().filter(|row| row.get::<_, &str>(1) != "always");
+    let mut broken: Vec<String> = wrong
         .map(|row| format!("{} is {}", row.get::<_, &str>(0), row.get::<_, &str>(1)))
         .collect();
     if rows.len() != leases {
         broken.push(format!("{} guards instead of {leases}", rows.len()));
     }
-    Ok(broken)
+    let rule = "guards stay as they are";
+    Ok(broken.into_iter().map(|what| Violation::new(rule, what)).collect())
 }
 
 /// Lines of a server's log that no fault of ours explains.

@@ -6,12 +6,13 @@
 //! commits wait, and a client whose wait is cancelled has to take the answer as unknown.
 
 use super::Run;
-use crate::check::{History, survival};
+use crate::check::liveness::{self, Span};
+use crate::check::{History, Violation, survival};
 use crate::clock;
 use crate::crew::Crew;
 use crate::dice::Dice;
-use crate::history;
-use crate::nemesis::Faults;
+use crate::history::{self, Operation};
+use crate::nemesis::{Faults, stalls};
 use crate::node::{self, Node};
 use crate::part::Part;
 use crate::stage::{self, DATABASE};
@@ -25,6 +26,8 @@ use std::time::Instant;
 
 const LEASES: usize = 4;
 const RESOURCE: &str = "resource";
+/// What an old primary's name ends with once it has come back.
+const BACK: &str = "-back";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standby {
@@ -87,14 +90,18 @@ impl Failover<'_> {
         let far_place = self.run.path("far");
         Place::write(&far_place, RESOURCE, &self.resource.conn_string(DATABASE))?;
         self.hire(&far_place)?;
+        let began = clock::now();
+        let watch = stalls::Watch::start(&self.faults);
         while self.round == 0 || Instant::now() < end {
             self.fail_over()?;
         }
+        let within = (began, clock::now());
+        drop(watch);
         self.crew.dismiss()?;
         let round = self.round;
         self.nodes[round].read(&mut self.primary.connect(DATABASE)?)?;
         far.read(&mut self.resource.connect(DATABASE)?)?;
-        self.judge(far)
+        self.judge(far, within)
     }
 
     /// Sends the clients that follow this file to a server.
@@ -140,13 +147,15 @@ impl Failover<'_> {
         let standby = self.follow(next)?;
         sleep(self.dice.millis(1_000, 2_500));
         stage::cut_off(&standby)?;
-        self.faults.begin("the standby was cut off", None, false);
+        let commits_wait = self.kind == Standby::Synchronous;
+        let cut = self.faults.begin("the standby was cut off", None, commits_wait);
         match self.kind {
             Standby::Asynchronous => sleep(self.dice.millis(300, 1_500)),
             Standby::Synchronous => self.disturb_waits()?,
         }
         let fault =
             self.faults.begin("the primary was killed (-9), its standby promoted", None, true);
+        self.faults.heal(cut);
         self.primary.kill9()?;
         standby.promote()?;
         // as failover managers do: it would wait for a standby that it has not got
@@ -198,7 +207,7 @@ impl Failover<'_> {
     /// The old primary comes back for a while, with the clients that follow it. Then it is read, and
     /// thrown away.
     fn come_back(&mut self, next: usize, standby: &Server) -> Result<()> {
-        let (old, zombie) = (self.round, format!("{}-back", server_name(self.kind, self.round)));
+        let (old, zombie) = (self.round, format!("{}{BACK}", server_name(self.kind, self.round)));
         Place::write(&self.run.path("zombies"), &zombie, &self.primary.conn_string(DATABASE))?;
         self.faults.begin("the old primary came back", None, false);
         self.primary.start_again()?;
@@ -211,7 +220,15 @@ impl Failover<'_> {
         self.primary.kill9()
     }
 
-    fn judge(mut self, far: Node) -> Result<Part> {
+    fn guards(&self) -> Result<Vec<Violation>> {
+        let mut found = Vec::new();
+        for server in [&self.primary, &self.resource] {
+            found.extend(stage::broken_guards(&mut server.connect(DATABASE)?, LEASES)?);
+        }
+        Ok(found)
+    }
+
+    fn judge(mut self, far: Node, within: Span) -> Result<Part> {
         self.nodes.push(far);
         let faults = self.faults.all();
         std::fs::write(self.run.path("faults.json"), serde_json::to_string_pretty(&faults)?)?;
@@ -228,6 +245,9 @@ impl Failover<'_> {
         for pair in history.nodes[..=self.round].windows(2) {
             outlived(self.kind, &history, &pair[0], &pair[1], &mut part);
         }
+        part.violations.extend(self.guards()?);
+        let spans = self.faults.in_the_way();
+        part.violations.extend(liveness::check(&of_primaries(&history), within, &spans));
         let last = &history.nodes[self.round];
         part.violations.extend(survival::present(&history, &last.server, last));
         for server in [&self.primary, &self.resource] {
@@ -258,6 +278,13 @@ fn outlived(kind: Standby, history: &History, old: &Node, new: &Node, part: &mut
             count("writes, asynchronous standby", lost.writes.len() + lost.careless);
         }
     }
+}
+
+/// Without what was done on old primaries that came back, and on the resource.
+fn of_primaries(history: &History) -> History {
+    let theirs = |o: &&Operation| !o.server.ends_with(BACK) && o.server != RESOURCE;
+    let operations = history.operations.iter().filter(theirs).cloned().collect();
+    History { operations, deaths: history.deaths.clone(), ..History::default() }
 }
 
 fn span(history: &History) -> f64 {

@@ -254,6 +254,7 @@ impl Network<'_> {
         let node = &history.nodes[0];
         part.violations.extend(crate::check::survival::present(&history, NAME, node));
         part.violations.extend(liveness::check(&history, within, &self.faults.in_the_way()));
+        part.violations.extend(stage::broken_guards(&mut self.superuser, LEASES)?);
         part.unexplained.extend(stage::crashes(&self.server));
         part.unexplained.extend(self.crew.errors());
         part.add(self.part);

@@ -1,7 +1,7 @@
 //! One server, and every fault that a client, a session, a pooler, a clock or the server can have.
 
 use super::Run;
-use crate::check::{History, Violation, liveness, survival};
+use crate::check::{History, liveness, survival};
 use crate::clock::{self, Micros};
 use crate::crew::Crew;
 use crate::dice::Dice;
@@ -252,9 +252,7 @@ impl Single<'_> {
         part.violations.extend(liveness::check(&history, within, &self.faults.in_the_way()));
         let careless = survival::lost(&history, &[NAME], node).careless;
         part.lost.insert("writes with synchronous_commit off, in a crash".to_owned(), careless);
-        let guards = stage::broken_guards(&mut client, LEASES)?;
-        part.violations
-            .extend(guards.into_iter().map(|g| Violation::new("guards stay as they are", g)));
+        part.violations.extend(stage::broken_guards(&mut client, LEASES)?);
         part.unexplained.extend(stage::crashes(&self.server));
         part.unexplained.extend(self.crew.errors());
         Ok(part)
