@@ -215,9 +215,11 @@ impl Network<'_> {
         Ok(())
     }
 
+    /// Its only session: one that an earlier cut has left behind must be gone.
     fn catch_holder(&mut self) -> Result<i32> {
-        let question = "SELECT pid FROM pg_stat_activity WHERE application_name = 'w0.0'
-                        AND state = 'idle in transaction' AND backend_xid IS NOT NULL";
+        let question = "SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'w0.0'
+                        HAVING count(*) = 1 AND bool_and(
+                            state = 'idle in transaction' AND backend_xid IS NOT NULL)";
         let mut found = None;
         wait_until("the holder to be in a transaction", PATIENCE, || {
             found = self.superuser.query(question, &[])?.first().map(|row| row.get(0));
