@@ -212,7 +212,16 @@ impl Network<'_> {
         }
         self.space.mend()?;
         self.faults.heal(fault);
-        Ok(())
+        self.wait_until_idle(backend)
+    }
+
+    /// Either the client has gone on, or keepalives have ended the session: the next cut is another's.
+    fn wait_until_idle(&mut self, backend: i32) -> Result<()> {
+        let question = "SELECT count(*) = 0 FROM pg_stat_activity
+                        WHERE pid = $1 AND xact_start < clock_timestamp() - interval '1.2 s'";
+        wait_until("the transaction that was cut off to end", PATIENCE, || {
+            Ok(self.superuser.query_one(question, &[&backend])?.get(0))
+        })
     }
 
     /// Its only session: one that an earlier cut has left behind must be gone.
