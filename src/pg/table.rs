@@ -405,13 +405,15 @@ impl Open {
         wait: bool,
     ) -> bool {
         let (mut datums, mut nulls) = split(values);
+        let (block, seen) = (place_of(tid).block, (self.place)(key).get());
+        let recent = if seen.block == block { seen.buffer } else { 0 };
         let mut tid = tid;
         // SAFETY: values has a datum per column, of the column's type. The index gets an entry when
         // the row moved. Inside the guard nothing needs cleaning up by Rust.
         let (result, heap_only, mut place) = unsafe {
             pg_guard_ffi_boundary(|| {
                 // room on the page is what makes the update heap-only
-                let buffer = raw::pin(self.relation, place_of(tid).block, 0);
+                let buffer = raw::pin(self.relation, block, recent);
                 raw::heap_page_prune_opt(self.relation, buffer);
                 raw::ReleaseBuffer(buffer);
                 let description = (*self.relation).rd_att;
