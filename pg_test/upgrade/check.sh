@@ -64,7 +64,7 @@ run "$new/pg_upgrade" -b "$old" -B "$new" -d "$work/old" -D "$work/new" -U admin
 start "$new" new
 check 'the new server' "SHOW server_version_num" "$to"
 check 'the lease is void' "SELECT name, state, token FROM lease.status" "job|void|$token"
-check 'the guards are on' "SELECT string_agg(relation || ' ' || mode || ' ' || enabled, ',' ORDER BY 1)
+check 'the guards are on' "SELECT string_agg(relation || ' ' || mode || ' ' || enabled, ',' ORDER BY relation::text)
     FROM lease.guards" "far newest always,work current always"
 check 'no token, no write' "DELETE FROM work" 'no token presented'
 check 'the old token' "SET pg_lease.token = 'job=$token'; DELETE FROM work" 'no longer held'
