@@ -66,6 +66,9 @@ fn missing_packages() -> Result<Vec<String>> {
     if !on_path("spin") {
         missing.push("spin".into());
     }
+    if !has_python_venv() {
+        missing.push("python3-venv".into());
+    }
     if !has_cargo_pgrx()? && !on_path("pkg-config") {
         missing.extend(["pkg-config".into(), "libssl-dev".into()]);
     }
@@ -102,6 +105,12 @@ fn missing_plpgsql_check() -> Result<Option<String>> {
 fn has_headers(program: &Path) -> bool {
     let asked = PgConfig::ask(program);
     asked.is_ok_and(|found| found.include_server.join("postgres.h").is_file())
+}
+
+/// The example workers are tested in a virtual environment.
+fn has_python_venv() -> bool {
+    let asked = Command::new("python3").args(["-c", "import venv, ensurepip"]).output();
+    asked.is_ok_and(|output| output.status.success())
 }
 
 /// bindgen, inside pgrx, loads this library.
