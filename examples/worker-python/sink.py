@@ -53,11 +53,11 @@ def deliver(connection, token, cursor):
         connection.execute(PRESENT, (LEASE, token, str(round(TTL * 1000))))
         events = connection.execute(
             "SELECT id, body FROM event WHERE id > %s ORDER BY id LIMIT 10", (cursor,)).fetchall()
-        for event, body in events:
-            connection.execute("INSERT INTO delivered VALUES (%s, %s, %s)", (event, body, OWNER))
         if events:
             cursor = events[-1][0]
             connection.execute("UPDATE sink SET cursor = %s", (cursor,))
+        for event, body in events:
+            connection.execute("INSERT INTO delivered VALUES (%s, %s, %s)", (event, body, OWNER))
     return cursor, bool(events)
 
 
