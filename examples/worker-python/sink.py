@@ -67,7 +67,7 @@ def main():
     renewing = threading.Thread(target=acquire)
     renewing.start()
     connection, mine, cursor = None, None, None
-    while not stop.is_set():
+    while renewing.is_alive() and not stop.is_set():
         token, stop_at = held
         if token is None or time.monotonic() > stop_at:
             stop.wait(0.05)
