@@ -35,17 +35,29 @@ struct Added {
 }
 
 impl Added {
-    /// What a million rows are asked for, from fewer: the clock cannot tell so little.
-    fn of_rows(&self, rows: u32) -> Target {
+    /// What a target asks of the clock, in instructions: the clock cannot tell so little.
+    fn target(&self, what: &str, at_least: f64) -> Target {
         let ratio = Estimate::exact(self.unguarded / (self.unguarded + self.all));
-        let rows = thousands(rows.into());
-        let what = format!("INSERT … SELECT, {rows} rows: instructions, unguarded / guarded");
-        Target::new(what, Want::AtLeast(0.99), ratio)
+        let what = format!("{what}: instructions, unguarded / guarded");
+        Target::new(what, Want::AtLeast(at_least), ratio)
+    }
+}
+
+/// The targets that hold for a series at one of its points.
+fn targets(title: &str, count: u32) -> Option<(String, f64)> {
+    let rows = thousands(count.into());
+    match (title, count) {
+        (STATEMENTS, 10) => Some(("ten INSERTs in one transaction".to_owned(), 0.985)),
+        (ROWS, 10_000..) => Some((format!("INSERT … SELECT, {rows} rows"), 0.99)),
+        (COPIED, 10_000..) => Some((format!("COPY, {rows} rows"), 0.99)),
+        _ => None,
     }
 }
 
 const COLUMNS: &str = "(amount integer NOT NULL, note text)";
+const STATEMENTS: &str = "statements in the transaction";
 const ROWS: &str = "rows in the statement";
+const COPIED: &str = "rows in a COPY";
 const MOST_LEASES: u32 = 100;
 
 pub fn run(scale: Scale) -> Result<Section> {
@@ -61,6 +73,7 @@ pub fn run(scale: Scale) -> Result<Section> {
         guarded_tables(&bed)?,
         statements(&bed),
         rows(&bed),
+        copied(&bed)?,
         guards_on_one_table(&bed),
         leases_in_one_transaction(&bed),
     ];
@@ -182,7 +195,7 @@ fn statements(bed: &Bed) -> Series {
     let counts = bed.scale.pick(&[1, 10, 100][..], &[2]);
     let point = |count: &u32| Point { times: *count, ..one(*count, "postgres") };
     let points = counts.iter().map(point).collect();
-    Series { title: "statements in the transaction", points }
+    Series { title: STATEMENTS, points }
 }
 
 fn rows(bed: &Bed) -> Series {
@@ -198,6 +211,23 @@ fn rows(bed: &Bed) -> Series {
         ..one(*count, "postgres")
     };
     Series { title: ROWS, points: counts.iter().map(point).collect() }
+}
+
+/// Rows from a file of the server's own.
+fn copied(bed: &Bed) -> Result<Series> {
+    let mut client = bed.server.connect("postgres")?;
+    let directory: String = client.query_one("SHOW data_directory", &[])?.get(0);
+    let mut points = Vec::new();
+    for count in bed.scale.pick(&[100, 10_000][..], &[2]) {
+        let file = format!("{directory}/{count}.rows");
+        client.batch_execute(&format!(
+            "COPY (SELECT 1, 'a note of usual length' FROM generate_series(1, {count})) TO '{file}'"
+        ))?;
+        let copy = |table: &str| vec![format!("COPY {table} FROM '{file}'")];
+        let (guarded, unguarded) = (copy("guarded"), copy("plain"));
+        points.push(Point { guarded, unguarded, ..one(*count, "postgres") });
+    }
+    Ok(Series { title: COPIED, points })
 }
 
 fn guards_on_one_table(bed: &Bed) -> Series {
@@ -235,8 +265,8 @@ fn measure(
         eprintln!("growth: {} {}", point.count, series.title);
         let added = point.added(bed, under, token)?;
         line.points.push((f64::from(point.count), added.own));
-        if series.title == ROWS && point.count > 100 {
-            section.target(added.of_rows(point.count));
+        if let Some((what, at_least)) = targets(series.title, point.count) {
+            section.target(added.target(&what, at_least));
         }
         let numbers = [added.unguarded, added.all, added.own].map(number);
         rows.push(std::iter::once(thousands(point.count.into())).chain(numbers).collect());
@@ -263,7 +293,7 @@ impl Point {
         statements: &[String],
     ) -> Result<Profile> {
         // as many transactions as take a second or two there
-        let heavy = self.times as usize * statements.len() > 1 || statements[0].contains("10000)");
+        let heavy = self.times as usize * statements.len() > 1 || statements[0].contains("10000");
         let run = Run {
             database: &self.database,
             before: &format!("SET pg_lease.token = '{token}'"),
