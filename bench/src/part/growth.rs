@@ -47,7 +47,6 @@ impl Added {
 fn targets(title: &str, count: u32) -> Option<(String, f64)> {
     let rows = thousands(count.into());
     match (title, count) {
-        (STATEMENTS, 10) => Some(("ten INSERTs in one transaction".to_owned(), 0.985)),
         (ROWS, 10_000..) => Some((format!("INSERT … SELECT, {rows} rows"), 0.99)),
         (COPIED, 10_000..) => Some((format!("COPY, {rows} rows"), 0.99)),
         _ => None,
@@ -55,7 +54,6 @@ fn targets(title: &str, count: u32) -> Option<(String, f64)> {
 }
 
 const COLUMNS: &str = "(amount integer NOT NULL, note text)";
-const STATEMENTS: &str = "statements in the transaction";
 const ROWS: &str = "rows in the statement";
 const COPIED: &str = "rows in a COPY";
 const MOST_LEASES: u32 = 100;
@@ -195,7 +193,7 @@ fn statements(bed: &Bed) -> Series {
     let counts = bed.scale.pick(&[1, 10, 100][..], &[2]);
     let point = |count: &u32| Point { times: *count, ..one(*count, "postgres") };
     let points = counts.iter().map(point).collect();
-    Series { title: STATEMENTS, points }
+    Series { title: "statements in the transaction", points }
 }
 
 fn rows(bed: &Bed) -> Series {
