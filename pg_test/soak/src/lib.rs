@@ -20,6 +20,7 @@ pub mod history;
 pub mod nemesis;
 pub mod node;
 pub mod part;
+pub mod pgoutput;
 pub mod report;
 pub mod scenario;
 pub mod stage;

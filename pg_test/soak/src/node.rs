@@ -1,6 +1,7 @@
 //! What one server's history says, in the order in which its transactions committed: read by
 //! logical decoding, from a slot that was there before the first client.
 
+use crate::pgoutput::{Columns, Decoder, Event};
 use crate::worker::Order;
 use anyhow::{Context, Result, bail};
 use postgres::Client;
@@ -45,10 +46,14 @@ pub struct Node {
     pub transactions: Vec<Transaction>,
 }
 
+/// What the slot's plugin is told to send.
+const PUBLICATION: &str = "soak";
+
 /// Makes the slot, and notes what the leases are. Nobody may be at work yet.
 pub fn watch(client: &mut Client, server: &str, is_resource: bool) -> Result<Node> {
+    publish(client)?;
     client.execute(
-        "SELECT pg_create_logical_replication_slot(current_database(), 'test_decoding')",
+        "SELECT pg_create_logical_replication_slot(current_database(), 'pgoutput')",
         &[],
     )?;
     let mut node = Node { server: server.to_owned(), is_resource, ..Node::default() };
@@ -65,6 +70,20 @@ pub fn watch(client: &mut Client, server: &str, is_resource: bool) -> Result<Nod
     Ok(node)
 }
 
+/// A promoted standby has its primary's publication.
+fn publish(client: &mut Client) -> Result<()> {
+    let there = "SELECT FROM pg_publication WHERE pubname = $1";
+    if client.query_opt(there, &[&PUBLICATION])?.is_some() {
+        return Ok(());
+    }
+    let works =
+        guarded(client)?.iter().fold(String::new(), |all, lease| all + ", " + &Order::table(lease));
+    client.batch_execute(&format!(
+        "CREATE PUBLICATION {PUBLICATION} FOR TABLE lease.lease, lease.fence{works}"
+    ))?;
+    Ok(())
+}
+
 /// The leases that guard tables here.
 fn guarded(client: &mut Client) -> Result<Vec<String>> {
     let rows = client.query("SELECT lease FROM lease.guards ORDER BY lease", &[])?;
@@ -75,15 +94,15 @@ impl Node {
     /// Reads what was committed since.
     pub fn read(&mut self, client: &mut Client) -> Result<()> {
         let question =
-            "SELECT data FROM pg_logical_slot_peek_changes(current_database(), NULL, NULL,
-                          'skip-empty-xacts', '1')";
+            "SELECT data FROM pg_logical_slot_peek_binary_changes(current_database(), NULL, NULL,
+                          'proto_version', '1', 'publication_names', $1)";
+        let mut decoder = Decoder::default();
         let mut open = Transaction::new();
-        for row in client.query(question, &[])? {
-            let line: &str = row.get(0);
-            if line.starts_with("COMMIT") {
-                self.transactions.push(std::mem::take(&mut open));
-            } else if let Some(change) = parse(line, self.is_resource)? {
-                open.push(change);
+        for row in client.query(question, &[&PUBLICATION])? {
+            match decoder.read(row.get(0))? {
+                None => {}
+                Some(Event::Commit) => self.transactions.push(std::mem::take(&mut open)),
+                Some(event) => open.extend(change(&event, self.is_resource)?),
             }
         }
         Ok(())
@@ -100,77 +119,83 @@ impl Node {
     }
 }
 
-/// A line of test_decoding: `table public.work_0: INSERT: operation[text]:'w1.0/3' …`
-fn parse(line: &str, is_resource: bool) -> Result<Option<Change>> {
-    let Some((table, rest)) = line.strip_prefix("table ").and_then(|l| l.split_once(": ")) else {
-        return Ok(None);
-    };
+/// None where it is none of the history's.
+fn change(event: &Event, is_resource: bool) -> Result<Option<Change>> {
     let leases = if is_resource { "lease.fence" } else { "lease.lease" };
-    if table == leases {
-        return Ok(Some(Change::Lease { name: needed(rest, "name[text]")?, row: row(rest)? }));
+    match event {
+        Event::Inserted { table, row } | Event::Updated { table, row } if table == leases => {
+            Ok(Some(Change::Lease { name: needed(row, "name")?, row: lease(row)? }))
+        }
+        Event::Inserted { table, row } => table
+            .strip_prefix("public.work_")
+            .map(|number| {
+                Ok(Change::Work {
+                    lease: format!("job:{number}"),
+                    operation: needed(row, "operation")?,
+                    part: needed(row, "part")?.parse()?,
+                    token: needed(row, "token")?.parse()?,
+                })
+            })
+            .transpose(),
+        Event::Updated { table, .. } | Event::Removed { table }
+            if table.starts_with("public.work_") =>
+        {
+            bail!("nobody but the clients writes to {table}, and they only insert")
+        }
+        _ => Ok(None),
     }
-    let Some(number) = table.strip_prefix("public.work_") else { return Ok(None) };
-    if !rest.starts_with("INSERT:") {
-        bail!("nobody but the clients writes here: {line}");
-    }
-    Ok(Some(Change::Work {
-        lease: format!("job:{number}"),
-        operation: needed(rest, "operation[text]")?,
-        part: needed(rest, "part[integer]")?.parse()?,
-        token: needed(rest, "token[bigint]")?.parse()?,
-    }))
 }
 
-fn row(columns: &str) -> Result<Row> {
-    Ok(Row {
-        token: needed(columns, "token[bigint]")?.parse()?,
-        owner: value(columns, "owner[text]").filter(|owner| owner != "null"),
-    })
+fn lease(columns: &Columns) -> Result<Row> {
+    let token = needed(columns, "token")?.parse()?;
+    Ok(Row { token, owner: columns.get("owner").cloned() })
 }
 
-fn needed(columns: &str, name: &str) -> Result<String> {
-    value(columns, name).with_context(|| format!("no {name} in {columns}"))
-}
-
-/// No value that we write has a space or a quote in it.
-fn value(columns: &str, name: &str) -> Option<String> {
-    let after = columns.split_once(&format!(" {name}:"))?.1;
-    Some(after.split(' ').next()?.trim_matches('\'').to_owned())
+fn needed(columns: &Columns, name: &str) -> Result<String> {
+    columns.get(name).cloned().with_context(|| format!("no {name} in {columns:?}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn row(columns: &[(&str, &str)]) -> Columns {
+        columns.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
     #[test]
     fn a_lease_is_read() -> Result<()> {
-        let line = "table lease.lease: UPDATE: token[bigint]:41 expires_at[timestamp with time \
-            zone]:'2026-11-29 20:00:00.123+00' since[timestamp with time zone]:'2026-11-29 \
-            20:00:00+00' acquisitions[bigint]:3 home[bigint]:77 ttl_ms[integer]:500 \
-            name[text]:'job:1' owner[text]:'w1.0'";
-        let row = Row { token: 41, owner: Some("w1.0".to_owned()) };
-        let change = Change::Lease { name: "job:1".to_owned(), row };
-        assert_eq!(parse(line, false)?, Some(change));
-        let released = line.replace("'w1.0'", "null");
-        let Some(Change::Lease { row, .. }) = parse(&released, false)? else { bail!("no lease") };
-        assert_eq!(row, Row { token: 41, owner: None });
-        assert_eq!(parse(line, true)?, None);
+        let columns = [("token", "41"), ("ttl_ms", "500"), ("name", "job:1"), ("owner", "w1.0")];
+        let read = |columns: &[_], is_resource| {
+            let event = Event::Updated { table: "lease.lease".to_owned(), row: row(columns) };
+            change(&event, is_resource)
+        };
+        let name = "job:1".to_owned();
+        let held = Row { token: 41, owner: Some("w1.0".to_owned()) };
+        assert_eq!(
+            read(&columns, false)?,
+            Some(Change::Lease { name: name.clone(), row: held.clone() })
+        );
+        let released = Row { owner: None, ..held };
+        assert_eq!(read(&columns[..3], false)?, Some(Change::Lease { name, row: released }));
+        assert_eq!(read(&columns, true)?, None);
         Ok(())
     }
 
     #[test]
     fn a_row_is_read_and_a_deleted_one_is_refused() -> Result<()> {
-        let line = "table public.work_3: INSERT: operation[text]:'w1.0/7' part[integer]:-1 \
-            token[bigint]:41";
-        let change = Change::Work {
+        let table = "public.work_3".to_owned();
+        let columns = row(&[("operation", "w1.0/7"), ("part", "-1"), ("token", "41")]);
+        let inserted = Event::Inserted { table: table.clone(), row: columns.clone() };
+        let work = Change::Work {
             lease: "job:3".to_owned(),
             operation: "w1.0/7".to_owned(),
             part: -1,
             token: 41,
         };
-        assert_eq!(parse(line, false)?, Some(change));
-        assert!(parse("table public.work_3: DELETE: (no-tuple-data)", false).is_err());
-        assert_eq!(parse("BEGIN 740", false)?, None);
+        assert_eq!(change(&inserted, false)?, Some(work));
+        assert!(change(&Event::Updated { table: table.clone(), row: columns }, false).is_err());
+        assert!(change(&Event::Removed { table }, false).is_err());
         Ok(())
     }
 }
