@@ -5,7 +5,7 @@ GRANT USAGE ON SCHEMA lease TO PUBLIC;
 
 -- One row per lease name; the row outlives every owner. The fixed-width columns come first, so that
 -- the guard reads them without unpacking the row. No index but the primary key: a renewal changes
--- expires_at only and stays a heap-only update.
+-- none of its columns and stays a heap-only update.
 CREATE TABLE lease.lease (
     token        bigint      NOT NULL,
     expires_at   timestamptz NOT NULL,
@@ -16,6 +16,10 @@ CREATE TABLE lease.lease (
     role         oid         NOT NULL,
     name         text COLLATE "C" NOT NULL,
     owner        text COLLATE "C",
+    quiet_ms     integer,
+    stall_ms     integer,
+    progress     bigint,
+    moved_at     timestamptz,
     CONSTRAINT lease_pkey PRIMARY KEY (name)
 ) WITH (fillfactor = 50, vacuum_truncate = false,
         autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
@@ -39,6 +43,14 @@ COMMENT ON COLUMN lease.lease.role IS
 COMMENT ON COLUMN lease.lease.name IS 'Matches ^[A-Za-z0-9._:@/-]{1,200}$.';
 COMMENT ON COLUMN lease.lease.owner IS
     'One incarnation of a process, compared exactly. Null after a release.';
+COMMENT ON COLUMN lease.lease.quiet_ms IS
+    'For how long after an expiry nobody gets a new token, in milliseconds. Null: not at all.';
+COMMENT ON COLUMN lease.lease.stall_ms IS
+    'How long progress may stand still before renewals are refused, in milliseconds. Null: for ever.';
+COMMENT ON COLUMN lease.lease.progress IS
+    'What the holder said last in a renewal of how far its work has come. Null if it never did.';
+COMMENT ON COLUMN lease.lease.moved_at IS
+    'When progress last changed, or since when it is watched. Null where neither is.';
 
 -- The newest token that this database has obeyed, for guards in mode newest (Galewatch's shards).
 CREATE TABLE lease.fence (
@@ -112,9 +124,12 @@ CREATE TYPE lease.answer AS (
     stop_after  interval
 );
 COMMENT ON TYPE lease.answer IS
-    'acquired: the caller holds the lease. status: granted, renewed, held, busy, lost, released, '
-    'not_held. token: null unless acquired. owner, expires_at: the holder''s. now: the database''s '
-    'clock. renew_after, stop_after: durations from now, to renew and, if that failed, to stop.';
+    'acquired: the caller holds the lease. status: granted, renewed, held (by another), quiet (it has '
+    'expired, and its quiet period is not over), busy (another session is changing it), lost, stalled '
+    '(its progress stands still, and it was not extended), released, not_held. token: null unless '
+    'acquired. owner, expires_at: the holder''s; under quiet, expires_at is the end of the quiet '
+    'period. now: the database''s clock. renew_after, stop_after: durations from now, to renew and, '
+    'if that failed, to stop.';
 
 -- Both have a last value from the start.
 SELECT pg_catalog.setval('lease.token', 1);

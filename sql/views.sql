@@ -6,6 +6,7 @@ SELECT l.name,
        CASE WHEN l.owner IS NULL THEN 'free'
             WHEN l.home OPERATOR(pg_catalog.<>) h.home THEN 'void'
             WHEN l.expires_at OPERATOR(pg_catalog.>) n.now THEN 'held'
+            WHEN q.until OPERATOR(pg_catalog.>) n.now THEN 'quiet'
             ELSE 'expired' END AS state,
        l.owner,
        l.token,
@@ -15,17 +16,28 @@ SELECT l.name,
             THEN l.expires_at OPERATOR(pg_catalog.-) n.now END AS remaining,
        l.since,
        CASE WHEN l.owner IS NOT NULL AND l.home OPERATOR(pg_catalog.=) h.home
-            THEN pg_catalog.pg_get_userbyid(l.role) END AS role
+            THEN pg_catalog.pg_get_userbyid(l.role) END AS role,
+       q.until AS quiet_until,
+       l.progress,
+       l.moved_at,
+       l.moved_at OPERATOR(pg_catalog.+) pg_catalog.make_interval(
+           secs => l.stall_ms OPERATOR(pg_catalog./) 1000.0) AS stalls_at
 FROM lease.lease AS l
 CROSS JOIN (SELECT lease.clock() AS now OFFSET 0) AS n
 CROSS JOIN (SELECT lease.home() AS home OFFSET 0) AS h
+CROSS JOIN LATERAL (
+    SELECT l.expires_at OPERATOR(pg_catalog.+) pg_catalog.make_interval(
+        secs => l.quiet_ms OPERATOR(pg_catalog./) 1000.0) AS until) AS q
 WHERE lease.may_list(l.name);
 REVOKE ALL ON TABLE lease.status FROM PUBLIC;
 GRANT SELECT ON TABLE lease.status TO PUBLIC;
 COMMENT ON VIEW lease.status IS
-    'Every lease that one may list (members of pg_monitor: all): state is held, expired (nobody took it yet: its holder''s writes still pass), free '
-    '(released) or void (granted in another copy of this database). remaining: time to the expiry. '
-    'since: when ownership last changed. role: the role that took it.';
+    'Every lease that one may list (members of pg_monitor: all): state is held, expired (nobody took it yet: its holder''s writes still pass), quiet '
+    '(the same, and nobody gets it before quiet_until), free (released) or void (granted in another copy '
+    'of this database). remaining: time to the expiry. since: when ownership last changed. role: the '
+    'role that took it. quiet_until: the end of its quiet period, if it expires as it stands. progress, '
+    'moved_at: what its holder said last of its work, and when that last changed. stalls_at: from then '
+    'on only a renewal that moves progress is granted.';
 
 CREATE VIEW lease.guards AS
 SELECT t.tgrelid::pg_catalog.regclass AS relation,

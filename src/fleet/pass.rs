@@ -7,7 +7,7 @@
 use super::{Who, check_role, moment};
 use crate::lease::acquire::{Wish, acquire_one};
 use crate::lease::release::release_one;
-use crate::lease::renew::{Renewal, renew_one};
+use crate::lease::renew::{Renewal, Renewing, renew_one};
 use crate::lease::{access, check_writable};
 use crate::pg::answer::Status;
 use crate::pg::call::Args;
@@ -18,7 +18,7 @@ use crate::pg::members::{self, Found, Own, WorkerRow};
 use crate::pg::rows::{self, LeaseRow};
 use crate::pg::{clock, identity, settings};
 use crate::rules::access::Right;
-use crate::rules::lease::KeepToken;
+use crate::rules::lease::{KeepToken, Terms};
 use crate::rules::pass::{Due, Held, Passer, Step};
 use crate::rules::refusal::{self, Code, Refusal, Result};
 use crate::rules::roster::{self, Heard, Member, Patience, Roster};
@@ -221,9 +221,13 @@ impl Work<'_> {
     fn keep(&mut self, item: &Item, row: Option<&LeaseRow>) -> Result<()> {
         let Some(row) = row else { return Ok(()) };
         let (owner, ttl_ms) = (&self.asked.who.owner, self.asked.ttl_ms);
-        let expires_at = match renew_one(&item.key, owner, row.token, ttl_ms, 0)? {
+        let renewal = Renewing { owner, token: row.token, ttl_ms, progress: None };
+        let expires_at = match renew_one(&item.key, &renewal, 0)? {
             Renewal::Renewed(answer) => answer.expires_at,
-            Renewal::Busy(_) => Some(row.expires_at),
+            Renewal::Stalled(row) if row.expires_at <= clock::now() => {
+                return self.change(Step::Take, item, Some(&row));
+            }
+            Renewal::Busy(_) | Renewal::Stalled(_) => Some(row.expires_at),
             Renewal::Lost(_) => return Ok(()),
         };
         self.say(item, Change::Kept, Some(row.token), expires_at);
@@ -265,7 +269,8 @@ impl Work<'_> {
     fn take(&mut self, item: &Item) -> Result<()> {
         let Asked { who, ttl_ms, .. } = self.asked;
         let keep = KeepToken::Never;
-        let wish = Wish { owner: &who.owner, ttl_ms: *ttl_ms, keep, wait_ms: 0 };
+        let terms = Terms::only(*ttl_ms);
+        let wish = Wish { owner: &who.owner, terms, sets_terms: false, keep, wait_ms: 0 };
         let answer = match acquire_one(&item.key, &wish) {
             Err(refusal) if refusal.code == Code::Busy => {
                 return self.refuse_old_token(item, refusal);

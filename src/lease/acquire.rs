@@ -1,8 +1,8 @@
 //! lease_acquire and lease_acquire_many.
 
 use super::{
-    access, check_writable, grant, has_it, has_it_not, in_order, lease_argument, names_argument,
-    owner_argument, wait_ms,
+    access, check_writable, grant, has_it, has_it_not, in_order, is_quiet, lease_argument,
+    names_argument, owner_argument, wait_ms,
 };
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
@@ -11,7 +11,7 @@ use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, identity};
 use crate::rules::access::Right;
-use crate::rules::lease::{self, Acquire, KeepToken};
+use crate::rules::lease::{self, Acquire, KeepToken, Terms};
 use crate::rules::refusal::{Code, Result};
 use crate::rules::time::{self, Micros};
 use std::rc::Rc;
@@ -19,7 +19,10 @@ use std::rc::Rc;
 /// What a candidate asks for.
 pub struct Wish<'a> {
     pub owner: &'a str,
-    pub ttl_ms: i32,
+    pub terms: Terms,
+    /// What an acquire that keeps the token does with the terms of the lease but its ttl: acquire_many
+    /// and the fleet, which cannot name them, leave them.
+    pub sets_terms: bool,
     pub keep: KeepToken,
     /// How long to wait for each lock; 0: not at all.
     pub wait_ms: i32,
@@ -29,10 +32,39 @@ impl<'a> Wish<'a> {
     fn read(args: &'a Args) -> Result<Self> {
         Ok(Self {
             owner: owner_argument(args, 1)?,
-            ttl_ms: args.ttl_ms(2)?,
+            terms: Terms::only(args.ttl_ms(2)?),
+            sets_terms: false,
             keep: KeepToken::parse(args.text(3, "keep_token")?)?,
             wait_ms: wait_ms(),
         })
+    }
+
+    /// With what lease_acquire can ask for, and lease_acquire_many cannot.
+    fn read_one(args: &'a Args) -> Result<Self> {
+        let mut wish = Self::read(args)?;
+        wish.terms.stall_ms = args.optional_span_ms(4, "stall_after")?.unwrap_or(0);
+        wish.terms.quiet_ms = args.span_or_zero_ms(5, "quiet_period")?;
+        wish.sets_terms = true;
+        Ok(wish)
+    }
+
+    /// What the row says after an acquire that keeps its token.
+    fn keep(&self, row: &mut LeaseRow, now: Micros) {
+        (row.expires_at, row.ttl_ms) = (time::expiry(now, self.terms.ttl_ms), self.terms.ttl_ms);
+        if self.sets_terms {
+            row.quiet_ms = self.terms.quiet_ms;
+            row.work = row.work.watched(self.terms.stall_ms, now);
+        }
+    }
+
+    /// None: the lease is to be had, or nearly.
+    fn refused(&self, key: &Key, row: Option<&LeaseRow>, now: Micros) -> Option<Answer> {
+        match (self.decide(row, now), row) {
+            (Acquire::Held, _) => Some(has_it_not(key, Status::Held, row, now)),
+            (Acquire::Stalled, _) => Some(has_it_not(key, Status::Stalled, row, now)),
+            (Acquire::Quiet, Some(row)) => Some(is_quiet(key, row, now)),
+            _ => None,
+        }
     }
 
     fn decide(&self, row: Option<&LeaseRow>, now: Micros) -> Acquire {
@@ -43,7 +75,7 @@ impl<'a> Wish<'a> {
 
 pub fn acquire(args: &Args) -> Result<Answer> {
     let key = lease_argument(args, 0)?;
-    let wish = Wish::read(args)?;
+    let wish = Wish::read_one(args)?;
     check_writable("lease_acquire")?;
     access::check(&key, Right::Use)?;
     acquire_one(&key, &wish)
@@ -66,11 +98,10 @@ pub fn acquire_many(args: &Args) -> Result<Vec<Answer>> {
 pub fn acquire_one(key: &Rc<Key>, wish: &Wish) -> Result<Answer> {
     loop {
         let seen = rows::lease(key);
-        let now = clock::now();
-        let answer = match wish.decide(seen.as_ref(), now) {
-            Acquire::Held => Some(has_it_not(key, Status::Held, seen.as_ref(), now)),
-            _ if seen.is_none() => acquire_new(key, wish)?,
-            _ => acquire_existing(key, wish)?,
+        let answer = match wish.refused(key, seen.as_ref(), clock::now()) {
+            Some(refused) => Some(refused),
+            None if seen.is_none() => acquire_new(key, wish)?,
+            None => acquire_existing(key, wish)?,
         };
         if let Some(answer) = answer {
             return Ok(answer);
@@ -87,12 +118,12 @@ fn acquire_new(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
     if rows::lease(key).is_some() {
         return Ok(None);
     }
-    grant::grant(key, None, wish.owner, wish.ttl_ms, wish.wait_ms).map(Some)
+    grant::grant(key, None, wish.owner, wish.terms, wish.wait_ms).map(Some)
 }
 
 /// Everything is decided again on the locked row, with the time read after that.
 fn acquire_existing(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
-    let wanted = |row: &LeaseRow| wish.decide(Some(row), clock::now()) != Acquire::Held;
+    let wanted = |row: &LeaseRow| !wish.decide(Some(row), clock::now()).is_refused();
     let mut row = match rows::lock_lease(key, wish.wait_ms, wanted) {
         Locked::Missing | Locked::Unwanted(_) => return Ok(None),
         Locked::Busy(_) => {
@@ -103,10 +134,12 @@ fn acquire_existing(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
     };
     let now = clock::now();
     let answer = match wish.decide(Some(&row), now) {
-        Acquire::Grant => grant::grant(key, Some(row), wish.owner, wish.ttl_ms, wish.wait_ms)?,
+        Acquire::Grant => grant::grant(key, Some(row), wish.owner, wish.terms, wish.wait_ms)?,
         Acquire::Held => has_it_not(key, Status::Held, Some(&row), now),
+        Acquire::Stalled => has_it_not(key, Status::Stalled, Some(&row), now),
+        Acquire::Quiet => is_quiet(key, &row, now),
         Acquire::Keep => {
-            (row.expires_at, row.ttl_ms) = (time::expiry(now, wish.ttl_ms), wish.ttl_ms);
+            wish.keep(&mut row, now);
             rows::update_lease(key, &row);
             has_it(key, Status::Renewed, &row, now)
         }

@@ -2,9 +2,9 @@
 
 use super::{access, check_writable, grant, lease_argument, row_busy, wait_ms};
 use crate::pg::call::Args;
-use crate::pg::key::key;
+use crate::pg::key::{Key, key};
 use crate::pg::locks::{Class, Tag};
-use crate::pg::rows::{self, Locked};
+use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, ddl, identity, locks};
 use crate::rules::access::Right;
 use crate::rules::fence::Mode;
@@ -22,10 +22,7 @@ pub fn drop_lease(args: &Args) -> Result<()> {
         Locked::Row(row) => row,
         Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
     };
-    if row.as_lease(identity::home()).state(clock::now()) == State::Held {
-        let owner = row.owner.as_deref().unwrap_or_default();
-        return Err(refusal::not_idle(&key.name, owner, &clock::shown(row.expires_at)));
-    }
+    check_idle(&key, &row)?;
     // a guard that is being made is waited for, and then seen
     let guards = Tag::of_name(Class::Guards, key.hash);
     grant::lock_or_busy(&key, guards, locks::EVERYTHING, wait)?;
@@ -35,6 +32,19 @@ pub fn drop_lease(args: &Args) -> Result<()> {
     grant::end_token(&key, &row, wait)?;
     rows::delete_lease(&row);
     Ok(())
+}
+
+fn check_idle(key: &Key, row: &LeaseRow) -> Result<()> {
+    let lease = row.as_lease(identity::home());
+    let owner = row.owner.as_deref().unwrap_or_default();
+    match lease.state(clock::now()) {
+        State::Held => Err(refusal::not_idle(&key.name, owner, &clock::shown(row.expires_at))),
+        State::Quiet => {
+            let until = clock::shown(lease.quiet_until());
+            Err(refusal::in_quiet_period(&key.name, owner, &until))
+        }
+        State::Expired | State::Free | State::Void => Ok(()),
+    }
 }
 
 /// A table that this lease guards, if any. Guards in mode newest need no lease here.

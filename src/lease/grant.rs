@@ -7,6 +7,8 @@ use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow};
 use crate::pg::{catalog, clock, identity, role};
+use crate::rules::lease::Terms;
+use crate::rules::progress::Progress;
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 use std::rc::Rc;
@@ -18,7 +20,7 @@ pub fn grant(
     key: &Rc<Key>,
     row: Option<LeaseRow>,
     owner: &str,
-    ttl_ms: i32,
+    terms: Terms,
     wait_ms: i32,
 ) -> Result<Answer> {
     let is_new = row.is_none();
@@ -29,8 +31,10 @@ pub fn grant(
     let mut row = row.unwrap_or_else(rows::new_lease);
     row.token = mint::next(&key.name, row.token)?;
     let now = clock::now();
-    row.expires_at = time::expiry(now, ttl_ms);
-    row.ttl_ms = ttl_ms;
+    row.expires_at = time::expiry(now, terms.ttl_ms);
+    row.ttl_ms = terms.ttl_ms;
+    row.quiet_ms = terms.quiet_ms;
+    row.work = Progress::begun(terms.stall_ms, now);
     row.since = now;
     row.acquisitions += 1;
     row.home = identity::home();

@@ -130,6 +130,12 @@ fn has_it_not(key: &Key, status: Status, row: Option<&LeaseRow>, now: Micros) ->
     }
 }
 
+/// The answer to a caller for whom the lease is too quiet yet: when that ends.
+fn is_quiet(key: &Key, row: &LeaseRow, now: Micros) -> Answer {
+    let until = row.as_lease(identity::home()).free_at(now);
+    Answer { expires_at: until, ..has_it_not(key, Status::Quiet, Some(row), now) }
+}
+
 /// What became of a lease, for the DETAIL of a refusal: checks are open to everybody, and must not
 /// tell what lease.status would not show.
 pub fn fact(key: &Key, row: Option<&LeaseRow>) -> String {
@@ -144,7 +150,7 @@ pub fn fact(key: &Key, row: Option<&LeaseRow>) -> String {
     match row.as_lease(identity::home()).state(clock::now()) {
         State::Free => format!("Token {} was released at {since}.", row.token),
         State::Void => "It was granted in another copy of this database.".to_owned(),
-        State::Held | State::Expired => {
+        State::Held | State::Quiet | State::Expired => {
             format!("The current token is {}, held by \"{owner}\" since {since}.", row.token)
         }
     }

@@ -7,12 +7,13 @@ use crate::pg::locks::{self, Class, Tag};
 use crate::pg::report;
 use crate::pg::rows::{self, Locked};
 use crate::rules::access::Right;
+use crate::rules::lease::Terms;
 use crate::rules::refusal::Result;
 
 pub fn takeover(args: &Args) -> Result<Answer> {
     let key = lease_argument(args, 0)?;
     let owner = owner_argument(args, 1)?;
-    let ttl_ms = args.ttl_ms(2)?;
+    let terms = Terms::only(args.ttl_ms(2)?);
     let reason = args.optional_text(3);
     check_writable("lease_takeover")?;
     access::check(&key, Right::Force)?;
@@ -21,7 +22,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
         if rows::lease(&key).is_none() {
             grant::lock_or_busy(&key, Tag::of_name(Class::Name, key.hash), locks::CHANGE, wait)?;
             if rows::lease(&key).is_none() {
-                return grant::grant(&key, None, owner, ttl_ms, wait);
+                return grant::grant(&key, None, owner, terms, wait);
             }
         }
         match rows::lock_lease(&key, wait, |_| true) {
@@ -29,7 +30,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
             Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
             Locked::Row(row) => {
                 log(&key.name, row.owner.as_deref(), owner, reason);
-                return grant::grant(&key, Some(row), owner, ttl_ms, wait);
+                return grant::grant(&key, Some(row), owner, terms, wait);
             }
         }
     }

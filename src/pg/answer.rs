@@ -32,6 +32,8 @@ pub enum Status {
     Lost,
     Released,
     NotHeld,
+    Stalled,
+    Quiet,
 }
 
 impl Status {
@@ -44,6 +46,8 @@ impl Status {
             Self::Lost => "lost",
             Self::Released => "released",
             Self::NotHeld => "not_held",
+            Self::Stalled => "stalled",
+            Self::Quiet => "quiet",
         }
     }
 }

@@ -76,10 +76,24 @@ impl Args {
 
     /// A length of time by the rules of ttls.
     pub fn span_ms(&self, index: usize, name: &str) -> Result<i32> {
+        let interval = self.interval(index, name)?;
+        time::span_ms(name, interval.month, interval.day, interval.time)
+    }
+
+    fn interval(&self, index: usize, name: &str) -> Result<&pg_sys::Interval> {
         let datum = self.needed(index, name)?;
         // SAFETY: the SQL declaration says interval, which is passed by reference and never toasted.
-        let interval = unsafe { &*datum.cast_mut_ptr::<pg_sys::Interval>() };
-        time::span_ms(name, interval.month, interval.day, interval.time)
+        Ok(unsafe { &*datum.cast_mut_ptr::<pg_sys::Interval>() })
+    }
+
+    pub fn optional_span_ms(&self, index: usize, name: &str) -> Result<Option<i32>> {
+        self.datum(index).map(|_| self.span_ms(index, name)).transpose()
+    }
+
+    /// The same, of a span that may be 0.
+    pub fn span_or_zero_ms(&self, index: usize, name: &str) -> Result<i32> {
+        let interval = self.interval(index, name)?;
+        time::span_or_zero_ms(name, interval.month, interval.day, interval.time)
     }
 
     pub fn texts(&self, index: usize, name: &str) -> Result<Vec<String>> {
@@ -98,6 +112,12 @@ impl Args {
         // SAFETY: the SQL declaration says bigint[], and the datum is not null.
         let found = unsafe { Vec::<Option<i64>>::from_datum(datum, false) };
         whole(found, name)
+    }
+
+    /// An array that may have nulls in it, or be null.
+    pub fn optional_bigints(&self, index: usize) -> Option<Vec<Option<i64>>> {
+        // SAFETY: the SQL declaration says bigint[], and the datum is not null.
+        self.datum(index).and_then(|datum| unsafe { Vec::from_datum(datum, false) })
     }
 }
 

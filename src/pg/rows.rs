@@ -9,6 +9,7 @@ use super::table::{Open, Tuple, with_table};
 use crate::mutant::{Mutant, is_on};
 use crate::rules::fence::Fence;
 use crate::rules::lease::{self, Lease};
+use crate::rules::progress::Progress;
 use crate::rules::time::{self, Micros};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -25,6 +26,8 @@ pub struct LeaseRow {
     pub ttl_ms: i32,
     /// The role that took the lease.
     pub role: u32,
+    pub quiet_ms: i32,
+    pub work: Progress,
     pub owner: Option<String>,
 }
 
@@ -40,6 +43,8 @@ impl LeaseRow {
             token: self.token,
             expires_at: self.expires_at,
             ttl_ms: self.ttl_ms,
+            quiet_ms: self.quiet_ms,
+            work: self.work,
             owner: self.owner.clone(),
             void: self.home != home,
             foreign: !super::role::acts_for(self.role),
@@ -296,6 +301,8 @@ impl Open {
 }
 
 fn lease_values(key: &Key, row: &LeaseRow) -> [Option<pg_sys::Datum>; LEASE_COLUMNS] {
+    let LeaseRow { quiet_ms, work: Progress { stall_ms, value, moved_at }, .. } = *row;
+    let kept = |asked_for: bool| asked_for && row.owner.is_some();
     [
         Some(row.token.into()),
         Some(row.expires_at.into()),
@@ -306,6 +313,10 @@ fn lease_values(key: &Key, row: &LeaseRow) -> [Option<pg_sys::Datum>; LEASE_COLU
         Some(pg_sys::Oid::from(row.role).into()),
         Some(key.datum()),
         row.owner.as_deref().map(super::call::text_datum),
+        kept(quiet_ms > 0).then(|| quiet_ms.into()),
+        kept(stall_ms > 0).then(|| stall_ms.into()),
+        value.filter(|_| kept(true)).map(pg_sys::Datum::from),
+        kept(stall_ms > 0 || value.is_some()).then(|| moved_at.into()),
     ]
 }
 
@@ -339,6 +350,8 @@ pub fn new_lease() -> LeaseRow {
         home: 0,
         ttl_ms: 1,
         role: 0,
+        quiet_ms: 0,
+        work: Progress::begun(0, 0),
         owner: None,
     }
 }
@@ -365,7 +378,7 @@ pub fn raise_newest(key: &Key, token: i64, now: Micros) {
 
 impl Tuple<'_> {
     fn lease_row(&self) -> LeaseRow {
-        let c = self.columns::<LeaseColumns>();
+        let (c, terms) = (self.columns::<LeaseColumns>(), self.lease_terms());
         LeaseRow {
             tid: self.0.t_self,
             token: c.token,
@@ -375,6 +388,12 @@ impl Tuple<'_> {
             home: c.home,
             ttl_ms: c.ttl_ms,
             role: c.role,
+            quiet_ms: terms.quiet_ms.unwrap_or(0),
+            work: Progress {
+                stall_ms: terms.stall_ms.unwrap_or(0),
+                value: terms.progress,
+                moved_at: terms.moved_at.unwrap_or(c.since),
+            },
             owner: self.owner(LEASE_FIXED),
         }
     }

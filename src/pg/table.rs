@@ -23,8 +23,18 @@ pub(super) struct LeaseColumns {
     pub(super) ttl_ms: i32,
     pub(super) role: u32,
 }
-pub(super) const LEASE_COLUMNS: usize = 9;
+pub(super) const LEASE_COLUMNS: usize = 13;
 const LEASE_OWNER: usize = 8;
+
+/// The columns that come last, and are null where nobody has asked for them: most rows are without,
+/// and short.
+#[derive(Default)]
+pub(super) struct LeaseTerms {
+    pub(super) quiet_ms: Option<i32>,
+    pub(super) stall_ms: Option<i32>,
+    pub(super) progress: Option<i64>,
+    pub(super) moved_at: Option<i64>,
+}
 
 /// The same of lease.fence.
 #[repr(C)]
@@ -194,6 +204,39 @@ impl Tuple<'_> {
             let bytes = std::slice::from_raw_parts(data, size);
             Some(String::from_utf8_lossy(bytes).into_owned())
         }
+    }
+}
+
+impl Tuple<'_> {
+    /// The columns behind the owner. A lease without an owner has no use for them.
+    pub(super) fn lease_terms(&self) -> LeaseTerms {
+        let asked_for = (LEASE_OWNER + 1..LEASE_COLUMNS).any(|column| !self.is_null(column));
+        if !asked_for || self.is_null(LEASE_OWNER) {
+            return LeaseTerms::default();
+        }
+        let owner = self.varlena(LEASE_FIXED, 1);
+        // SAFETY: the owner is not null, so it follows the name, and ends where this begins.
+        let mut at = unsafe {
+            owner.cast::<u8>().offset_from(self.data()) as usize + pgrx::varsize_any(owner)
+        };
+        LeaseTerms {
+            quiet_ms: self.number(LEASE_OWNER + 1, &mut at),
+            stall_ms: self.number(LEASE_OWNER + 2, &mut at),
+            progress: self.number(LEASE_OWNER + 3, &mut at),
+            moved_at: self.number(LEASE_OWNER + 4, &mut at),
+        }
+    }
+
+    /// The number in a column that begins at `at`, but for its alignment. Goes on to the next.
+    fn number<T: Copy>(&self, column: usize, at: &mut usize) -> Option<T> {
+        if self.is_null(column) {
+            return None;
+        }
+        let begins = at.next_multiple_of(size_of::<T>());
+        *at = begins + size_of::<T>();
+        // SAFETY: T is an integer as wide as the column, and the server aligns both by their width,
+        // counted from where the data begins, which is itself aligned for all.
+        Some(unsafe { self.data().add(begins).cast::<T>().read() })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who gets a lease. Decided on the row as it stands under its lock, with the time read after that.
 
+use super::progress::Progress;
 use super::refusal::{self, Result};
 use super::time::{Micros, expiry};
 
@@ -9,6 +10,9 @@ pub struct Lease {
     pub token: i64,
     pub expires_at: Micros,
     pub ttl_ms: i32,
+    /// For how long after the expiry nobody gets a new token.
+    pub quiet_ms: i32,
+    pub work: Progress,
     /// None after a release.
     pub owner: Option<String>,
     /// Granted in another copy of this database: nobody holds it here.
@@ -21,6 +25,8 @@ pub struct Lease {
 pub enum State {
     /// Somebody has it and it has not expired.
     Held,
+    /// Expired, and not to be had yet: its holder's writes still pass.
+    Quiet,
     /// Expired, and nobody has taken it yet: its holder's writes still pass.
     Expired,
     /// Released.
@@ -35,7 +41,24 @@ impl Lease {
             None => State::Free,
             Some(_) if self.void => State::Void,
             Some(_) if self.expires_at > now => State::Held,
+            Some(_) if self.quiet_until() > now => State::Quiet,
             Some(_) => State::Expired,
+        }
+    }
+
+    /// When its quiet period ends, if it expires as it stands.
+    pub fn quiet_until(&self) -> Micros {
+        expiry(self.expires_at, self.quiet_ms)
+    }
+
+    /// When somebody else can have it, unless its holder does something more. None: at once.
+    pub fn free_at(&self, now: Micros) -> Option<Micros> {
+        match self.state(now) {
+            State::Held if self.has_impossible_expiry(now) => {
+                Some(expiry(expiry(now, self.ttl_ms), self.quiet_ms))
+            }
+            State::Held | State::Quiet => Some(self.quiet_until()),
+            State::Expired | State::Free | State::Void => None,
         }
     }
 
@@ -46,6 +69,20 @@ impl Lease {
     /// The clock has stepped back: no expiry can be further away than the ttl that made it.
     fn has_impossible_expiry(&self, now: Micros) -> bool {
         self.expires_at > expiry(now, self.ttl_ms)
+    }
+}
+
+/// What a lease is granted for. 0 is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    pub ttl_ms: i32,
+    pub stall_ms: i32,
+    pub quiet_ms: i32,
+}
+
+impl Terms {
+    pub fn only(ttl_ms: i32) -> Self {
+        Self { ttl_ms, stall_ms: 0, quiet_ms: 0 }
     }
 }
 
@@ -86,25 +123,38 @@ pub enum Acquire {
     Held,
     /// Somebody else has it, until an impossible time that is to be pulled in.
     PullIn,
+    /// It is the caller's, and its work has stood still for too long: it runs out.
+    Stalled,
+    /// It has expired, and nobody gets it yet.
+    Quiet,
+}
+
+impl Acquire {
+    /// Nothing is written, and nothing is locked for it.
+    pub fn is_refused(self) -> bool {
+        matches!(self, Self::Held | Self::Stalled | Self::Quiet)
+    }
 }
 
 pub fn acquire(row: Option<&Lease>, owner: &str, keep: KeepToken, now: Micros) -> Acquire {
     let Some(lease) = row else {
         return Acquire::Grant;
     };
-    let live = lease.state(now) == State::Held;
+    let state = lease.state(now);
     if lease.is_owned_by(owner) {
-        let kept = match keep {
-            KeepToken::WhileLive => live,
-            KeepToken::WhileOwner => true,
-            KeepToken::Never => false,
-        };
-        return if kept { Acquire::Keep } else { Acquire::Grant };
+        match (keep, state == State::Held, lease.work.is_stalled(now)) {
+            (KeepToken::Never, true, _) => return Acquire::Grant,
+            (_, true, true) => return Acquire::Stalled,
+            (_, true, false) | (KeepToken::WhileOwner, false, false) => return Acquire::Keep,
+            // without a token to keep, its owner is like anybody else
+            (_, false, _) => {}
+        }
     }
-    match (live, lease.has_impossible_expiry(now)) {
-        (false, _) => Acquire::Grant,
-        (true, false) => Acquire::Held,
-        (true, true) => Acquire::PullIn,
+    match state {
+        State::Held if lease.has_impossible_expiry(now) => Acquire::PullIn,
+        State::Held => Acquire::Held,
+        State::Quiet => Acquire::Quiet,
+        State::Expired | State::Free | State::Void => Acquire::Grant,
     }
 }
 
@@ -132,8 +182,76 @@ mod tests {
     use super::*;
 
     fn held(owner: &str, expires_at: Micros) -> Lease {
-        let owner = Some(owner.to_owned());
-        Lease { token: 41, expires_at, ttl_ms: 10, owner, void: false, foreign: false }
+        Lease {
+            token: 41,
+            expires_at,
+            ttl_ms: 10,
+            quiet_ms: 0,
+            work: Progress::begun(0, expires_at),
+            owner: Some(owner.to_owned()),
+            void: false,
+            foreign: false,
+        }
+    }
+
+    const KEEP: [KeepToken; 3] = [KeepToken::WhileLive, KeepToken::WhileOwner, KeepToken::Never];
+
+    #[test]
+    fn after_an_expiry_nobody_gets_a_new_token_before_the_quiet_period_is_over() {
+        let lease = Lease { quiet_ms: 5, ..held("a", 1_000) };
+        for (owner, keep) in KEEP
+            .map(|keep| ("b", keep))
+            .into_iter()
+            .chain([("a", KeepToken::WhileLive), ("a", KeepToken::Never)])
+        {
+            let take = |now| acquire(Some(&lease), owner, keep, now);
+            assert_eq!(take(1_000), Acquire::Quiet, "{owner} {keep:?}");
+            assert_eq!(take(5_999), Acquire::Quiet, "{owner} {keep:?}");
+            assert_eq!(take(6_000), Acquire::Grant, "{owner} {keep:?}");
+        }
+        let goes_on = acquire(Some(&lease), "a", KeepToken::WhileOwner, 1_000);
+        assert_eq!(goes_on, Acquire::Keep, "the same token may go on");
+    }
+
+    #[test]
+    fn a_quiet_period_follows_an_expiry_and_nothing_else() {
+        let lease = Lease { quiet_ms: 5, ..held("a", 1_000) };
+        let released = Lease { owner: None, ..lease.clone() };
+        let void = Lease { void: true, ..lease.clone() };
+        for free in [released, void] {
+            assert_eq!(acquire(Some(&free), "b", KeepToken::WhileLive, 1_000), Acquire::Grant);
+        }
+        assert_eq!(acquire(Some(&lease), "a", KeepToken::Never, 999), Acquire::Grant);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_does_not_freeze_a_quiet_period() {
+        let lease = Lease { quiet_ms: 5, ..held("a", 3_600_000_000) };
+        assert_eq!(acquire(Some(&lease), "b", KeepToken::WhileLive, 0), Acquire::PullIn);
+        assert_eq!(lease.free_at(0), Some(15_000));
+    }
+
+    #[test]
+    fn when_somebody_else_can_have_it_is_known() {
+        let lease = Lease { quiet_ms: 5, ..held("a", 10_000) };
+        assert_eq!([0, 10_000, 14_999].map(|now| lease.free_at(now)), [Some(15_000); 3]);
+        assert_eq!(lease.free_at(15_000), None);
+        assert_eq!(Lease { owner: None, ..lease.clone() }.free_at(0), None);
+        assert_eq!(Lease { void: true, ..lease }.free_at(0), None);
+    }
+
+    #[test]
+    fn a_stalled_lease_runs_out_whatever_its_owner_asks() {
+        let lease = Lease { work: Progress::begun(10, 0), ..held("a", 20_000) };
+        let again = |keep, now| acquire(Some(&lease), "a", keep, now);
+        assert_eq!(KEEP.map(|keep| again(keep, 9_999)), {
+            [Acquire::Keep, Acquire::Keep, Acquire::Grant]
+        });
+        assert_eq!(KEEP.map(|keep| again(keep, 10_000)), {
+            [Acquire::Stalled, Acquire::Stalled, Acquire::Grant]
+        });
+        assert_eq!(KEEP.map(|keep| again(keep, 20_000)), [Acquire::Grant; 3]);
+        assert_eq!(acquire(Some(&lease), "b", KeepToken::WhileLive, 10_000), Acquire::Held);
     }
 
     #[test]

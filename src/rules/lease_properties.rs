@@ -1,8 +1,11 @@
 //! Any sequence of acquires, renewals, releases, restarts and clock steps keeps rules 1 to 3:
 //! a live lease never changes hands, tokens only rise, and only a change of hands or a lapse moves
-//! them.
+//! them. Nor does anybody get a token in a quiet period, and work that stands still extends nothing.
 
-use super::lease::{Acquire, KeepToken, Lease, State, acquire, incarnation_start, is_held_with};
+use super::lease::{
+    Acquire, KeepToken, Lease, State, Terms, acquire, incarnation_start, is_held_with,
+};
+use super::progress::Progress;
 use super::time::{MINT_EPOCH, Micros, expiry, token_at};
 use proptest::prelude::*;
 
@@ -12,12 +15,13 @@ const OWNERS: [&str; 3] = ["a", "b", "c"];
 enum Step {
     Acquire {
         owner: usize,
-        ttl_ms: i32,
+        terms: Terms,
         keep: KeepToken,
     },
     Renew {
         owner: usize,
         ttl_ms: i32,
+        progress: Option<i64>,
     },
     RenewOld {
         owner: usize,
@@ -41,10 +45,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(KeepToken::WhileOwner),
         Just(KeepToken::Never)
     ];
+    let off = |most| prop_oneof![Just(0), 1..most];
+    let terms = (1..5_000i32, off(9_000i32), off(5_000i32))
+        .prop_map(|(ttl_ms, stall_ms, quiet_ms)| Terms { ttl_ms, stall_ms, quiet_ms });
     let step = prop_oneof![
-        4 => (0..3usize, 1..5_000i32, keep)
-            .prop_map(|(owner, ttl_ms, keep)| Step::Acquire { owner, ttl_ms, keep }),
-        2 => (0..3usize, 1..5_000i32).prop_map(|(owner, ttl_ms)| Step::Renew { owner, ttl_ms }),
+        4 => (0..3usize, terms, keep)
+            .prop_map(|(owner, terms, keep)| Step::Acquire { owner, terms, keep }),
+        2 => (0..3usize, 1..5_000i32, proptest::option::of(0..3i64))
+            .prop_map(|(owner, ttl_ms, progress)| Step::Renew { owner, ttl_ms, progress }),
         1 => (0..3usize, 1..5i64).prop_map(|(owner, back)| Step::RenewOld { owner, back }),
         1 => (0..3usize).prop_map(|owner| Step::Release { owner }),
         3 => (-4_000_000..8_000_000i64).prop_map(|by| Step::Clock { by }),
@@ -61,12 +69,14 @@ struct World {
 }
 
 impl World {
-    fn grant(&mut self, owner: &str, ttl_ms: i32) {
+    fn grant(&mut self, owner: &str, terms: Terms) {
         self.minted += 1;
         self.row = Some(Lease {
             token: self.minted,
-            expires_at: expiry(self.now, ttl_ms),
-            ttl_ms,
+            expires_at: expiry(self.now, terms.ttl_ms),
+            ttl_ms: terms.ttl_ms,
+            quiet_ms: terms.quiet_ms,
+            work: Progress::begun(terms.stall_ms, self.now),
             owner: Some(owner.to_owned()),
             void: false,
             foreign: false,
@@ -88,10 +98,14 @@ impl World {
 
     fn step(&mut self, step: &Step) {
         match *step {
-            Step::Acquire { owner, ttl_ms, keep } => self.acquire(OWNERS[owner], ttl_ms, keep),
-            Step::Renew { owner, ttl_ms } => {
+            Step::Acquire { owner, terms, keep } => self.acquire(OWNERS[owner], terms, keep),
+            Step::Renew { owner, ttl_ms, progress } => {
                 let token = self.row.as_ref().map_or(1, |lease| lease.token);
-                if self.holds(OWNERS[owner], token) {
+                if self.holds(OWNERS[owner], token)
+                    && let Some(lease) = self.row.as_mut()
+                    && let Some(work) = lease.work.renewed(progress, self.now)
+                {
+                    lease.work = work;
                     self.extend(ttl_ms);
                 }
             }
@@ -118,11 +132,17 @@ impl World {
         }
     }
 
-    fn acquire(&mut self, owner: &str, ttl_ms: i32, keep: KeepToken) {
+    fn acquire(&mut self, owner: &str, terms: Terms, keep: KeepToken) {
         match acquire(self.row.as_ref(), owner, keep, self.now) {
-            Acquire::Grant => self.grant(owner, ttl_ms),
-            Acquire::Keep => self.extend(ttl_ms),
-            Acquire::Held => {}
+            Acquire::Grant => self.grant(owner, terms),
+            Acquire::Keep => {
+                self.extend(terms.ttl_ms);
+                if let Some(lease) = self.row.as_mut() {
+                    lease.quiet_ms = terms.quiet_ms;
+                    lease.work = lease.work.watched(terms.stall_ms, self.now);
+                }
+            }
+            Acquire::Held | Acquire::Stalled | Acquire::Quiet => {}
             Acquire::PullIn => {
                 let now = self.now;
                 if let Some(lease) = self.row.as_mut() {
@@ -145,6 +165,13 @@ fn check(before: Option<&Lease>, world: &World, step: &Step) {
     assert!(new.token >= old.token, "rule 2: {step:?} lowered the token");
     if moved {
         assert!(new.token > old.token, "rule 3: {step:?} changed hands under one token");
+    }
+    if old.state(world.now) == State::Quiet {
+        assert_eq!(new.token, old.token, "{step:?} granted a token in the quiet period of {old:?}");
+    }
+    if old.work.is_stalled(world.now) && new.token == old.token && new.work.value == old.work.value
+    {
+        assert!(new.expires_at <= old.expires_at, "{step:?} extended stalled work: {old:?}");
     }
     if matches!(step, Step::Renew { .. } | Step::RenewOld { .. } | Step::Release { .. }) {
         assert_eq!(new.token, old.token, "rule 3: {step:?} changed the token");

@@ -10,6 +10,7 @@ pub mod number;
 pub mod pass;
 pub mod pattern;
 pub mod presented;
+pub mod progress;
 pub mod refusal;
 pub mod roster;
 pub mod shard;

@@ -58,6 +58,10 @@ impl Passer<'_> {
                 (false, _) => Step::LetGo,
             };
         }
+        // not even a former incarnation's: it may be alive, and the quiet period is there for that
+        if state == State::Quiet {
+            return Step::Leave;
+        }
         if same_worker && !lease.foreign {
             return Step::EndFormer { take: wanted };
         }

@@ -3,6 +3,7 @@
 
 use super::lease::{Acquire, KeepToken, Lease, State, acquire};
 use super::pass::{Due, Passer, Step};
+use super::progress::Progress;
 use super::roster::{Heard, Member, Moment, Patience, Roster, began, parts};
 use super::shard;
 use super::time::expiry;
@@ -132,15 +133,23 @@ impl World {
                 self.minted += 1;
                 let (token, expires_at, ttl_ms) = (self.minted, expiry(now, TTL_MS), TTL_MS);
                 let owner = Some(owner.to_owned());
-                let (void, foreign) = (false, false);
-                self.leases[at] = Some(Lease { token, expires_at, ttl_ms, owner, void, foreign });
+                self.leases[at] = Some(Lease {
+                    token,
+                    expires_at,
+                    ttl_ms,
+                    quiet_ms: 0,
+                    work: Progress::begun(0, now),
+                    owner,
+                    void: false,
+                    foreign: false,
+                });
             }
             Acquire::PullIn => {
                 if let Some(lease) = self.leases[at].as_mut() {
                     lease.expires_at = expiry(now, lease.ttl_ms);
                 }
             }
-            Acquire::Keep | Acquire::Held => {}
+            Acquire::Keep | Acquire::Held | Acquire::Stalled | Acquire::Quiet => {}
         }
     }
 

@@ -130,6 +130,10 @@ pub fn bad_span(argument: &str, why: &str) -> Refusal {
         .hint("Give an interval such as '15 s'.")
 }
 
+pub fn zero_is_taken_too(bad_span: Refusal) -> Refusal {
+    bad_span.hint("Give an interval such as '15 s', or '0'.")
+}
+
 pub fn out_of_range(argument: &str, given: i64, least: i64, most: i64) -> Refusal {
     Refusal::new(Code::InvalidValue, format!("{argument} is out of range: {given}"))
         .detail(format!("It must be from {least} to {most}."))
@@ -263,6 +267,14 @@ pub fn not_idle(lease: &str, owner: &str, expires_at: &str) -> Refusal {
         .hint("Release it first, or wait until it has expired.")
 }
 
+pub fn in_quiet_period(lease: &str, owner: &str, until: &str) -> Refusal {
+    Refusal::new(Code::Busy, format!("lease \"{lease}\" is in its quiet period"))
+        .detail(format!(
+            "\"{owner}\" has let it expire, and it is granted to nobody before {until}."
+        ))
+        .hint("Wait until then, or take it over and release it.")
+}
+
 pub fn guards_tables(lease: &str, table: &str) -> Refusal {
     Refusal::new(Code::NotInState, format!("lease \"{lease}\" guards table \"{table}\""))
         .detail("Without the lease nobody could write the table.")
@@ -277,6 +289,18 @@ pub fn lost(lease: &str, token: i64, fact: &str) -> Refusal {
     )
     .detail(fact.to_owned())
     .hint("Stop the work, and acquire the lease again before going on.")
+}
+
+pub fn stalled(lease: &str, token: i64, since: &str, stall_ms: i32) -> Refusal {
+    Refusal::new(
+        Code::NotInState,
+        format!("lease \"{lease}\" is stalled under token {token}, and is not renewed"),
+    )
+    .detail(format!(
+        "Its progress has not moved since {since}, and the lease was acquired to stall after \
+         {stall_ms} ms."
+    ))
+    .hint("Find out what the work waits for, and renew with a progress that has moved.")
 }
 
 // --- roles ---------------------------------------------------------------------------------------

@@ -34,6 +34,15 @@ pub fn span_ms(argument: &str, months: i32, days: i32, micros: i64) -> Result<i3
     i32::try_from(total / 1_000).map_err(|_| bad("it is longer than 1 day"))
 }
 
+/// The same, of a length that may be 0.
+pub fn span_or_zero_ms(argument: &str, months: i32, days: i32, micros: i64) -> Result<i32> {
+    let total = i128::from(days) * i128::from(DAY_US) + i128::from(micros);
+    if months == 0 && total == 0 {
+        return Ok(0);
+    }
+    span_ms(argument, months, days, micros).map_err(refusal::zero_is_taken_too)
+}
+
 /// When a lease taken at `now` expires.
 pub fn expiry(now: Micros, ttl_ms: i32) -> Micros {
     now.saturating_add(i64::from(ttl_ms) * 1_000)
@@ -96,6 +105,17 @@ mod tests {
         ];
         for (months, days, micros) in bad {
             assert!(ttl_ms(months, days, micros).is_err(), "{months} {days} {micros}");
+        }
+    }
+
+    #[test]
+    fn some_lengths_may_be_0_and_follow_the_same_rules_otherwise() {
+        let quiet_ms = |months, days, micros| span_or_zero_ms("quiet_period", months, days, micros);
+        assert_eq!(quiet_ms(0, 0, 0), Ok(0));
+        assert_eq!(quiet_ms(0, -1, DAY_US), Ok(0));
+        assert_eq!(quiet_ms(0, 0, 60_000_000), Ok(60_000));
+        for (months, days, micros) in [(0, 0, -1), (0, 0, 500), (0, 1, 1_000), (1, 0, 0)] {
+            assert!(quiet_ms(months, days, micros).is_err(), "{months} {days} {micros}");
         }
     }
 

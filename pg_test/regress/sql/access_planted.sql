@@ -6,7 +6,8 @@ CREATE SCHEMA lease;
 CREATE EXTENSION pg_lease;
 DROP SCHEMA lease;
 CREATE FUNCTION lease_acquire(name text, owner text, ttl interval DEFAULT '1 s',
-    keep_token text DEFAULT 'x')
+    keep_token text DEFAULT 'x', stall_after interval DEFAULT NULL,
+    quiet_period interval DEFAULT NULL)
 RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE EXTENSION pg_lease;
 DROP FUNCTION lease_acquire;

@@ -1,4 +1,4 @@
--- lease.status shows every lease as it stands now: held, expired, free or void.
+-- lease.status shows every lease as it stands now: held, expired, quiet, free or void.
 TABLE lease.status;
 SELECT count(*) AS granted FROM lease_acquire_many('{held,expired,free,void,far}', 'a', '1 hour');
 SELECT status FROM lease.lease l, lease_release('free', 'a', l.token) WHERE l.name = 'free';

@@ -32,7 +32,17 @@ SELECT token FROM lease_takeover('arbitrum', 'worker-b', '1 hour');
 UPDATE lease.lease SET home = home + 1;
 SELECT pg_temp.said('SELECT lease_renew(''arbitrum'', ''worker-b'', 43, ''1 s'')');
 UPDATE lease.lease SET home = home - 1;
+-- of work that stands still
+SELECT token AS stuck FROM lease_acquire('stuck', 'worker-a', '1 hour', stall_after => '1500 ms') \gset
+SET pg_lease.clock_offset = '2s';
+SELECT pg_temp.said($$SELECT lease_renew('stuck', 'worker-a', $$ || :stuck || $$, '1 s')$$);
 -- a drop
+SELECT lease_release('stuck', 'worker-a', :stuck) IS NOT NULL AS released;
+SELECT status FROM lease_acquire('stuck', 'worker-a', '1 ms', quiet_period => '1 hour');
+SET pg_lease.clock_offset = '3s';
+SELECT pg_temp.said('SELECT lease_drop(''stuck'')');
+RESET pg_lease.clock_offset;
+DELETE FROM lease.lease WHERE name = 'stuck';
 SELECT pg_temp.said('SELECT lease_drop(''arbitrum'')');
 SELECT pg_temp.said('SELECT lease_drop(''nobody'')');
 CREATE TABLE ledger (id int);
@@ -54,6 +64,7 @@ RESET lock_timeout;
 SELECT pg_temp.said('SELECT lease_acquire(''a b'', ''w'')');
 SELECT pg_temp.said('SELECT lease_acquire(''a'', E''w\n'')');
 SELECT pg_temp.said('SELECT lease_acquire(''a'', ''w'', ''0'')');
+SELECT pg_temp.said('SELECT lease_acquire(''a'', ''w'', quiet_period => ''-1 s'')');
 SELECT pg_temp.said('SELECT lease_acquire(''a'', ''w'', ''1 s'', ''now and then'')');
 SELECT pg_temp.said('SELECT lease_acquire(''a'', NULL)');
 SELECT pg_temp.said('SELECT lease_renew(''a'', ''w'', NULL, ''1 s'')');
