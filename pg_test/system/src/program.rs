@@ -7,15 +7,16 @@ use postgres::Client;
 use rig::{Server, process, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// A running program. Dropping it kills it.
 pub struct Program {
     child: Child,
     stdin: Option<ChildStdin>,
     said: Arc<Mutex<Vec<String>>>,
+    readers: [JoinHandle<()>; 2],
 }
 
 impl Program {
@@ -24,9 +25,9 @@ impl Program {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.current_dir(server.host()).spawn().context("cannot start it")?;
         let said = Arc::default();
-        keep(child.stdout.take().context("no stdout")?, &said);
-        keep(child.stderr.take().context("no stderr")?, &said);
-        Ok(Self { stdin: child.stdin.take(), child, said })
+        let out = keep(child.stdout.take().context("no stdout")?, &said);
+        let err = keep(child.stderr.take().context("no stderr")?, &said);
+        Ok(Self { stdin: child.stdin.take(), child, said, readers: [out, err] })
     }
 
     /// psql, which reads its statements from us one after the other and tells SQLSTATEs.
@@ -59,9 +60,21 @@ impl Program {
     }
 
     pub fn kill9(&mut self) -> Result<()> {
-        process::send(self.pid(), Signal::SIGKILL)?;
-        self.child.wait()?;
+        // the pid of one that has been waited for may be another's by now
+        if self.child.try_wait()?.is_none() {
+            process::send(self.pid(), Signal::SIGKILL)?;
+            self.child.wait()?;
+        }
         Ok(())
+    }
+
+    /// Waits until it has ended by itself, and everything that it said is there.
+    pub fn ends(&mut self) -> Result<ExitStatus> {
+        let ended = wait_until("it to end", PATIENCE, || Ok(self.child.try_wait()?.is_some()));
+        ended.with_context(|| format!("it said {:#?}", self.said()))?;
+        let all = "all that it said";
+        wait_until(all, PATIENCE, || Ok(self.readers.iter().all(JoinHandle::is_finished)))?;
+        Ok(self.child.wait()?)
     }
 
     pub fn thaw(&self) -> Result<()> {
@@ -94,13 +107,13 @@ impl Drop for Program {
     }
 }
 
-fn keep(pipe: impl Read + Send + 'static, said: &Arc<Mutex<Vec<String>>>) {
+fn keep(pipe: impl Read + Send + 'static, said: &Arc<Mutex<Vec<String>>>) -> JoinHandle<()> {
     let said = Arc::clone(said);
     thread::spawn(move || {
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
             said.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
-    });
+    })
 }
 
 /// Whether the session of a stopped client waits in a transaction that has written. A session that

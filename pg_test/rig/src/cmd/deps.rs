@@ -69,8 +69,8 @@ fn missing_packages() -> Result<Vec<String>> {
     if !has_python_venv() {
         missing.push("python3-venv".into());
     }
-    if !has_cargo_pgrx()? && !on_path("pkg-config") {
-        missing.extend(["pkg-config".into(), "libssl-dev".into()]);
+    if !has_openssl() {
+        missing.extend(["openssl".into(), "pkg-config".into(), "libssl-dev".into()]);
     }
     Ok(missing)
 }
@@ -111,6 +111,12 @@ fn has_headers(program: &Path) -> bool {
 fn has_python_venv() -> bool {
     let asked = Command::new("python3").args(["-c", "import venv, ensurepip"]).output();
     asked.is_ok_and(|output| output.status.success())
+}
+
+/// lease-run is built with it, and tested with a certificate that the program makes.
+fn has_openssl() -> bool {
+    let asked = Command::new("pkg-config").args(["--exists", "openssl"]).status();
+    asked.is_ok_and(|status| status.success()) && on_path("openssl")
 }
 
 /// bindgen, inside pgrx, loads this library.
