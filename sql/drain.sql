@@ -7,9 +7,9 @@
 
 CREATE FUNCTION lease.release(name text, owner text, token bigint) RETURNS lease.answer
     LANGUAGE c VOLATILE PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'pg_lease_release';
+    AS 'MODULE_PATHNAME', 'pg_lease_drain';
 COMMENT ON FUNCTION lease.release(text, text, bigint) IS
-    'lease_release by a name that is always the same, for lease_drain.';
+    'lease_release by a name that is always the same, for lease_drain, and so in lease.history.';
 
 CREATE PROCEDURE lease_drain(owner text, over interval DEFAULT '60 s')
     LANGUAGE plpgsql

@@ -1,6 +1,6 @@
 //! Which C symbol of sql/*.sql is which function, and what happens when the library is loaded.
 
-use crate::{arguments, clock, fence, fleet, lease, pg};
+use crate::{arguments, clock, fence, fleet, lease, ops, pg};
 
 crate::sql_functions! {
     pg_lease_now, pg_finfo_pg_lease_now => clock::compute_now;
@@ -10,12 +10,15 @@ crate::sql_functions! {
     pg_lease_renew, pg_finfo_pg_lease_renew => lease::renew::renew;
     pg_lease_renew_many, pg_finfo_pg_lease_renew_many => lease::renew::renew_many;
     pg_lease_release, pg_finfo_pg_lease_release => lease::release::release;
+    pg_lease_drain, pg_finfo_pg_lease_drain => lease::release::drain;
     pg_lease_takeover, pg_finfo_pg_lease_takeover => lease::takeover::takeover;
     pg_lease_drop, pg_finfo_pg_lease_drop => lease::drop::drop_lease;
     pg_lease_void_all, pg_finfo_pg_lease_void_all => lease::drop::void_all;
     pg_lease_allow, pg_finfo_pg_lease_allow => lease::access::allow;
     pg_lease_disallow, pg_finfo_pg_lease_disallow => lease::access::disallow;
     pg_lease_may_list, pg_finfo_pg_lease_may_list => lease::access::may_list;
+    pg_lease_count_events, pg_finfo_pg_lease_count_events => ops::counters::counted;
+    pg_lease_draw_timeline, pg_finfo_pg_lease_draw_timeline => ops::timeline::draw;
     pg_lease_home, pg_finfo_pg_lease_home => lease::home;
     pg_lease_fence_check, pg_finfo_pg_lease_fence_check => fence::check::fence_check;
     pg_lease_fence_raise, pg_finfo_pg_lease_fence_raise => fence::newest::fence_raise;
@@ -53,6 +56,7 @@ crate::sql_functions! {
 #[pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     pg::settings::define();
+    pg::counters::define();
     pg::catalog::watch();
     pg::role::watch();
     pg::xact::register(fence::commit::HOOKS);

@@ -8,6 +8,7 @@
 //! | `lease/` | acquire, renew, release, takeover, drop: one verb a file; rights; the mint |
 //! | `fence/` | presented tokens, the check, the commit check, guards, fences of other servers |
 //! | `fleet/` | workers, the shards that they share, who has which |
+//! | `ops/` | for the people who run it: history, counters, refused writes, pictures |
 //! | `arguments` | checks and refusals for the functions that are written in SQL |
 //! | `mutant` | ways to break all this, for the fault test only |
 //! | `entry` | which C symbol of sql/*.sql is which function here |
@@ -25,6 +26,7 @@ mod fence;
 mod fleet;
 mod lease;
 mod mutant;
+mod ops;
 mod pg;
 mod rules;
 
@@ -32,6 +34,9 @@ pgrx::extension_sql_file!("../sql/schema.sql", name = "schema", bootstrap);
 pgrx::extension_sql_file!("../sql/clock.sql", name = "clock", requires = ["schema"]);
 pgrx::extension_sql_file!("../sql/leases.sql", name = "leases", requires = ["clock"]);
 pgrx::extension_sql_file!("../sql/access.sql", name = "access", requires = ["leases"]);
+pgrx::extension_sql_file!("../sql/history.sql", name = "history", requires = ["access"]);
+pgrx::extension_sql_file!("../sql/counters.sql", name = "counters", requires = ["history"]);
+pgrx::extension_sql_file!("../sql/timeline.sql", name = "timeline", requires = ["counters"]);
 pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["access"]);
 pgrx::extension_sql_file!("../sql/keys.sql", name = "keys", requires = ["fence"]);
 pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["keys"]);
@@ -43,6 +48,6 @@ pgrx::extension_sql_file!("../sql/drain.sql", name = "drain", requires = ["work"
 pgrx::extension_sql_file!(
     "../sql/views.sql",
     name = "views",
-    requires = ["guards", "fleet", "once", "work", "drain"],
+    requires = ["guards", "fleet", "once", "work", "drain", "timeline"],
     finalize
 );

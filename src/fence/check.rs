@@ -6,6 +6,7 @@ use super::transaction::{self, Rule};
 use super::{commit, memory, newest, signature};
 use crate::lease::{access, fact, lease_argument};
 use crate::mutant::{Mutant, is_on};
+use crate::ops::refused;
 use crate::pg::call::Args;
 use crate::pg::key::{Good, Key};
 use crate::pg::locks::{self, Class, Tag};
@@ -35,6 +36,11 @@ pub fn fence_check(args: &Args) -> Result<()> {
 
 /// Refuses unless the token is good now; otherwise the commit depends on it.
 pub fn check(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
+    let told = |refusal| refused::at_statement(key, Some(shown.token), refusal);
+    check_quietly(key, shown, mode).map_err(told)
+}
+
+fn check_quietly(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
     let token = shown.token;
     let rule = match mode {
         Mode::Current => Rule::Current,
@@ -156,7 +162,10 @@ pub fn settle(key: &Key, row: &LeaseRow) -> Result<()> {
         }
         match judge(Some(&fence), entry.token, entry.rule == Rule::Live, clock::now) {
             Verdict::Good => transaction::settle(at),
-            verdict => return Err(explain(key, entry.token, verdict)),
+            verdict => {
+                let refusal = explain(key, entry.token, verdict);
+                return Err(refused::at_statement(key, Some(entry.token), refusal));
+            }
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 use super::transaction::{self, Entry, Rule};
 use super::{check, newest};
 use crate::mutant::{Mutant, is_on};
+use crate::ops::refused;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::xact::{self, Hooks};
 use crate::rules::refusal::{self, Result};
@@ -70,6 +71,11 @@ pub fn decide_last() -> Result<()> {
 }
 
 fn decide_one(entry: &Entry, is_locked: bool) -> Result<()> {
+    let told = |refusal| refused::at_commit(&entry.key, entry.token, refusal);
+    decide_quietly(entry, is_locked).map_err(told)
+}
+
+fn decide_quietly(entry: &Entry, is_locked: bool) -> Result<()> {
     let Entry { key, token, rule, .. } = entry;
     let tag = Tag::of(check::class(*rule), key.hash, *token);
     // never waits: a taker that next touches a row of ours would wait for us

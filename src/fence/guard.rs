@@ -1,6 +1,7 @@
 //! The trigger of a guarded table.
 
 use super::{check, presented, signature, transaction};
+use crate::ops::refused;
 use crate::pg::call::Args;
 use crate::pg::cell::Backend;
 use crate::pg::key::{self, Key};
@@ -54,10 +55,12 @@ pub fn guard_writes(args: &Args) -> Result<()> {
         None => lease_key(call.lease)?,
     };
     let Some(shown) = presented::shown(&key)? else {
-        return Err(refusal::nothing_presented(&key.name, Some(&call.table())));
+        let refusal = refusal::nothing_presented(&key.name, Some(&call.table()));
+        return Err(refused::at_statement(&key, None, refusal));
     };
     if call.signed && !signature::prove(&key, &shown)? {
-        return Err(refusal::not_signed(&key.name, shown.token, Some(&call.table())));
+        let refusal = refusal::not_signed(&key.name, shown.token, Some(&call.table()));
+        return Err(refused::at_statement(&key, Some(shown.token), refusal));
     }
     check::check(&key, &shown, mode)?;
     let circumstances = circumstances();

@@ -8,6 +8,7 @@ use crate::pg::key::{Key, key};
 use crate::pg::members::{self, Found, Own};
 use crate::pg::rows;
 use crate::rules::access::Right;
+use crate::rules::change::Why;
 use crate::rules::refusal::{self, Code, Result};
 use crate::rules::roster;
 use std::rc::Rc;
@@ -44,7 +45,7 @@ fn release_all(who: &Who, own: &Own) -> Result<i64> {
     let (mut released, mut wait) = (0, wait_ms());
     for key in keys {
         let Some(row) = rows::lease(&key) else { continue };
-        match release_one(&key, &who.owner, row.token, wait) {
+        match release_one(&key, &who.owner, row.token, wait, Why::Left) {
             Ok(answer) if answer.status == crate::pg::answer::Status::Released => released += 1,
             Ok(_) => {}
             Err(refusal) if refusal.code == Code::Busy => wait = 0,

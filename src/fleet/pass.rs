@@ -18,6 +18,7 @@ use crate::pg::members::{self, Found, Own, WorkerRow};
 use crate::pg::rows::{self, LeaseRow};
 use crate::pg::{clock, identity, settings};
 use crate::rules::access::Right;
+use crate::rules::change::Why;
 use crate::rules::lease::{KeepToken, Terms};
 use crate::rules::pass::{Due, Held, Passer, Step};
 use crate::rules::refusal::{self, Code, Refusal, Result};
@@ -240,14 +241,14 @@ impl Work<'_> {
         self.changes += 1;
         match (step, row) {
             (Step::LetGo, Some(row)) => {
-                let gone = may && self.let_go(item, &self.asked.who.owner, row)?;
+                let gone = may && self.let_go(item, &self.asked.who.owner, row, Why::Released)?;
                 let expires_at = (!gone).then_some(row.expires_at);
                 let change = if gone { Change::Released } else { Change::Kept };
                 self.say(item, change, Some(row.token), expires_at);
             }
             (Step::EndFormer { take }, Some(row)) if may => {
                 let former = row.owner.clone().unwrap_or_default();
-                if self.let_go(item, &former, row)? && take {
+                if self.let_go(item, &former, row, Why::Fenced)? && take {
                     self.take(item)?;
                 }
             }
@@ -258,8 +259,8 @@ impl Work<'_> {
     }
 
     /// Ends the token of `owner`, unless the lease is busy or no longer its own.
-    fn let_go(&self, item: &Item, owner: &str, row: &LeaseRow) -> Result<bool> {
-        match release_one(&item.key, owner, row.token, 0) {
+    fn let_go(&self, item: &Item, owner: &str, row: &LeaseRow, why: Why) -> Result<bool> {
+        match release_one(&item.key, owner, row.token, 0, why) {
             Ok(answer) => Ok(answer.status == Status::Released),
             Err(refusal) if refusal.code == Code::Busy => Ok(false),
             Err(refusal) => Err(refusal),

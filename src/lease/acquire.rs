@@ -2,7 +2,7 @@
 
 use super::{
     access, check_writable, grant, has_it, has_it_not, in_order, is_quiet, lease_argument,
-    names_argument, owner_argument, wait_ms,
+    names_argument, owner_argument, wait_ms, without_it,
 };
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
@@ -88,7 +88,7 @@ pub fn acquire_many(args: &Args) -> Result<Vec<Answer>> {
     access::check_all(&keys, Right::Use)?;
     in_order(&keys, |at| match acquire_one(&keys[at], &wish) {
         Err(refusal) if refusal.code == Code::Busy => {
-            Ok(has_it_not(&keys[at], Status::Busy, rows::lease(&keys[at]).as_ref(), clock::now()))
+            Ok(without_it(&keys[at], Status::Busy, rows::lease(&keys[at]).as_ref(), clock::now()))
         }
         answer => answer,
     })

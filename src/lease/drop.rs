@@ -1,12 +1,14 @@
 //! lease_drop and lease_void_all.
 
 use super::{access, check_writable, grant, lease_argument, row_busy, wait_ms};
+use crate::ops::history;
 use crate::pg::call::Args;
 use crate::pg::key::{Key, key};
 use crate::pg::locks::{Class, Tag};
 use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, ddl, identity, locks};
 use crate::rules::access::Right;
+use crate::rules::change::Why;
 use crate::rules::fence::Mode;
 use crate::rules::lease::State;
 use crate::rules::refusal::{self, Result};
@@ -30,6 +32,7 @@ pub fn drop_lease(args: &Args) -> Result<()> {
         return Err(refusal::guards_tables(&key.name, &table));
     }
     grant::end_token(&key, &row, wait)?;
+    history::ended(&key, &row, clock::now(), Why::Dropped);
     rows::delete_lease(&row);
     Ok(())
 }
@@ -63,5 +66,6 @@ pub fn void_all(_: &Args) -> Result<i64> {
         return Err(refusal::guarded_work_open(wait.unsigned_abs().into()));
     }
     grant::change_begins(&key("all"));
-    Ok(rows::release_all(clock::now()))
+    let now = clock::now();
+    Ok(rows::release_all(now, |key, row| history::ended(key, row, now, Why::Voided)))
 }

@@ -2,6 +2,8 @@
 
 use super::{has_it, mint};
 use crate::fence::transaction;
+use crate::ops::counters::{self, Event};
+use crate::ops::history;
 use crate::pg::answer::{Answer, Status};
 use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
@@ -23,7 +25,30 @@ pub fn grant(
     terms: Terms,
     wait_ms: i32,
 ) -> Result<Answer> {
-    let is_new = row.is_none();
+    grant_as(key, row, owner, terms, wait_ms, None)
+}
+
+/// The same for an operator, whoever holds it.
+pub fn grant_forced(
+    key: &Rc<Key>,
+    row: Option<LeaseRow>,
+    owner: &str,
+    terms: Terms,
+    wait_ms: i32,
+    reason: Option<&str>,
+) -> Result<Answer> {
+    grant_as(key, row, owner, terms, wait_ms, Some(reason))
+}
+
+fn grant_as(
+    key: &Rc<Key>,
+    row: Option<LeaseRow>,
+    owner: &str,
+    terms: Terms,
+    wait_ms: i32,
+    forced: Option<Option<&str>>,
+) -> Result<Answer> {
+    let before = row.clone();
     match &row {
         Some(row) => end_token(key, row, wait_ms)?,
         None => announce(key, wait_ms)?,
@@ -40,11 +65,11 @@ pub fn grant(
     row.home = identity::home();
     row.role = role::caller();
     row.owner = Some(owner.to_owned());
-    if is_new {
-        rows::insert_lease(key, &row);
-    } else {
-        rows::update_lease(key, &row);
+    match &before {
+        None => rows::insert_lease(key, &row),
+        Some(_) => rows::update_lease(key, &row),
     }
+    history::granted(key, before.as_ref(), &row, forced);
     transaction::granted(key, row.token);
     Ok(has_it(key, Status::Granted, &row, now))
 }
@@ -78,5 +103,6 @@ pub fn lock_or_busy(key: &Key, tag: Tag, mode: i32, wait_ms: i32) -> Result<()> 
     if locks::lock_within(tag, mode, wait_ms) {
         return Ok(());
     }
+    counters::count(key, Event::Busy);
     Err(refusal::busy(&key.name, &locks::holders(tag), wait_ms.unsigned_abs().into()))
 }

@@ -10,6 +10,7 @@ pub mod renew;
 pub mod sign;
 pub mod takeover;
 
+use crate::ops::counters::{self, Event};
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
 use crate::pg::key::{Key, key};
@@ -100,11 +101,13 @@ fn in_order(
 
 /// Another transaction, with this number, has the lease's row.
 fn row_busy(key: &Key, xid: u32, wait_ms: i32) -> Refusal {
+    counters::count(key, Event::Busy);
     refusal::busy(&key.name, &locks::holder_of_transaction(xid), wait_ms.unsigned_abs().into())
 }
 
 /// The answer to a caller that has the lease.
 fn has_it(key: &Key, status: Status, row: &LeaseRow, now: Micros) -> Answer {
+    counters::answered(key, status);
     Answer {
         name: key.name.clone(),
         status,
@@ -118,6 +121,12 @@ fn has_it(key: &Key, status: Status, row: &LeaseRow, now: Micros) -> Answer {
 
 /// The answer to a caller that does not have it: who has, and for how long.
 fn has_it_not(key: &Key, status: Status, row: Option<&LeaseRow>, now: Micros) -> Answer {
+    counters::answered(key, status);
+    without_it(key, status, row, now)
+}
+
+/// The same, where it has been counted already.
+fn without_it(key: &Key, status: Status, row: Option<&LeaseRow>, now: Micros) -> Answer {
     let held = row.filter(|row| row.owner.is_some());
     Answer {
         name: key.name.clone(),

@@ -4,6 +4,7 @@ use super::{
     access, check_writable, fact, has_it, has_it_not, in_order, lease_argument, names_argument,
     owner_argument, row_busy, wait_ms,
 };
+use crate::ops::counters::{self, Event};
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
 use crate::pg::key::Key;
@@ -41,8 +42,12 @@ pub fn renew(args: &Args) -> Result<Answer> {
     let wait = wait_ms();
     match renew_one(&key, &Renewing { owner, token, ttl_ms, progress }, wait)? {
         Renewal::Renewed(answer) => Ok(answer),
-        Renewal::Lost(row) => Err(refusal::lost(&key.name, token, &fact(&key, row.as_ref()))),
+        Renewal::Lost(row) => {
+            counters::count(&key, Event::Lost);
+            Err(refusal::lost(&key.name, token, &fact(&key, row.as_ref())))
+        }
         Renewal::Stalled(row) => {
+            counters::count(&key, Event::Stalled);
             let since = clock::shown(row.work.moved_at);
             Err(refusal::stalled(&key.name, token, &since, row.work.stall_ms))
         }

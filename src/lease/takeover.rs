@@ -22,7 +22,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
         if rows::lease(&key).is_none() {
             grant::lock_or_busy(&key, Tag::of_name(Class::Name, key.hash), locks::CHANGE, wait)?;
             if rows::lease(&key).is_none() {
-                return grant::grant(&key, None, owner, terms, wait);
+                return grant::grant_forced(&key, None, owner, terms, wait, reason);
             }
         }
         match rows::lock_lease(&key, wait, |_| true) {
@@ -30,7 +30,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
             Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
             Locked::Row(row) => {
                 log(&key.name, row.owner.as_deref(), owner, reason);
-                return grant::grant(&key, Some(row), owner, terms, wait);
+                return grant::grant_forced(&key, Some(row), owner, terms, wait, reason);
             }
         }
     }

@@ -16,6 +16,8 @@ pub struct Objects {
     pub allowed: pg_sys::Oid,
     pub worker: pg_sys::Oid,
     pub worker_pkey: pg_sys::Oid,
+    pub change: pg_sys::Oid,
+    pub change_at: pg_sys::Oid,
     pub token: pg_sys::Oid,
     pub seal: pg_sys::Oid,
     pub incarnations: pg_sys::Oid,
@@ -77,6 +79,8 @@ fn look_up() -> Objects {
             allowed: relation(c"allowed", schema),
             worker: relation(c"worker", schema),
             worker_pkey: relation(c"worker_pkey", schema),
+            change: relation(c"change", schema),
+            change_at: relation(c"change_at", schema),
             token: relation(c"token", schema),
             seal: relation(c"seal", schema),
             incarnations: relation(c"incarnations", schema),
@@ -129,7 +133,7 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, relation:
                 || [o.lease, o.lease_pkey, o.fence, o.fence_pkey, o.allowed, o.token, o.seal]
                     .contains(&relation)
                 || [o.incarnations, o.answer, o.trusted_key].contains(&relation)
-                || [o.worker, o.worker_pkey].contains(&relation),
+                || [o.worker, o.worker_pkey, o.change, o.change_at].contains(&relation),
             relation == o.ownership,
         ),
     };

@@ -8,7 +8,9 @@ pub mod answer;
 pub mod call;
 pub mod catalog;
 pub mod cell;
+pub mod changes;
 pub mod clock;
+pub mod counters;
 pub mod ddl;
 pub mod fleet_rows;
 pub mod identity;
@@ -18,6 +20,8 @@ pub mod locks;
 pub mod members;
 #[cfg(feature = "mutants")]
 pub mod mutants;
+pub mod notify;
+mod ops_settings;
 mod raw;
 pub mod report;
 pub mod role;

@@ -13,6 +13,8 @@ unsafe extern "C-unwind" {
     pub fn RecoveryInProgress() -> bool;
     pub fn GetOuterUserId() -> pg_sys::Oid;
     pub fn GetUserIdAndSecContext(user: *mut pg_sys::Oid, context: *mut i32);
+    pub fn Async_Notify(channel: *const std::ffi::c_char, payload: *const std::ffi::c_char);
+    pub fn pg_notification_queue_usage(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum;
     pub fn relation_close(relation: pg_sys::Relation, lockmode: i32);
     fn ReadBuffer(relation: pg_sys::Relation, block: u32) -> pg_sys::Buffer;
     fn ReadRecentBuffer(

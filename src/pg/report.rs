@@ -50,6 +50,17 @@ pub fn log(message: String) {
     ErrorReport::new(code, message, "pg_lease").report(PgLogLevel::LOG);
 }
 
+/// A message of some level for the server's log, if the log takes that level; never to the client.
+pub fn log_at(level: i32, message: String, detail: String) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    let level = match level {
+        level if level == PgLogLevel::LOG as i32 => PgLogLevel::LOG,
+        level => PgLogLevel::from(level),
+    };
+    let report = ErrorReport::new(code, message, "pg_lease").set_detail(detail);
+    super::settings::with_quiet_client(|| report.report(level));
+}
+
 /// Why a setting is refused, for the error that SET raises.
 pub fn explain_setting(refusal: &Refusal) {
     let copy = |text: &Option<String>| -> *mut std::ffi::c_char {

@@ -139,8 +139,9 @@ pub fn lock_all_leases(wait_ms: i32) -> bool {
     super::subxact::within(wait_ms, || unsafe { pg_sys::LockRelationOid(table, mode) }).is_some()
 }
 
-/// Releases each lease that has an owner, and says how many. The caller has locked all of them.
-pub fn release_all(now: Micros) -> i64 {
+/// Releases each lease that has an owner, after telling `tell` of it, and says how many. The caller
+/// has locked all of them.
+pub fn release_all(now: Micros, tell: impl Fn(&Key, &LeaseRow)) -> i64 {
     with_table(Which::Lease, pg_sys::NoLock, |table| {
         let mut released = 0;
         // a new version, which the scan may meet, has no owner
@@ -149,6 +150,7 @@ pub fn release_all(now: Micros) -> i64 {
             if row.owner.is_some() {
                 let name = String::from_utf8_lossy(tuple.name(LEASE_FIXED));
                 let key = super::key::key(&name);
+                tell(&key, &row);
                 (row.owner, row.expires_at, row.since) = (None, time::MINUS_INFINITY, now);
                 table.update(&key, row.tid, &mut lease_values(&key, &row));
                 released += 1;

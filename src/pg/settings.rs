@@ -1,6 +1,7 @@
 //! The settings pg_lease.*: where they are kept, who may change them, how they are checked.
 
 use super::cell::Backend;
+pub use super::ops_settings::{history_keep_us, log_refusals, notify};
 use super::report;
 use crate::rules::presented;
 use pgrx::pg_sys;
@@ -62,6 +63,22 @@ pub fn max_clock_skew_us() -> i64 {
     unsafe { i64::from(MAX_CLOCK_SKEW_MS) * 1_000 }
 }
 
+/// Runs `f` with nothing below an ERROR sent to the client.
+pub fn with_quiet_client<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(i32);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: one thread.
+            unsafe { pg_sys::client_min_messages = self.0 }
+        }
+    }
+    // SAFETY: one thread.
+    let _restore = Restore(unsafe { pg_sys::client_min_messages });
+    // SAFETY: one thread.
+    unsafe { pg_sys::client_min_messages = pgrx::PgLogLevel::ERROR as i32 };
+    f()
+}
+
 /// lock_timeout in milliseconds, 0 for none.
 pub fn lock_timeout_ms() -> i32 {
     // SAFETY: one thread.
@@ -91,6 +108,7 @@ pub fn define() {
         define_token();
         define_scope();
         define_clock();
+        super::ops_settings::define();
         pg_sys::MarkGUCPrefixReserved(c"pg_lease".as_ptr());
     }
     LOADING.set(false);

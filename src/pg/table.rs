@@ -351,7 +351,10 @@ fn place_of(tid: pg_sys::ItemPointerData) -> Place {
     Place { block, offset: tid.ip_posid, buffer: 0, generation: generation() }
 }
 
-unsafe fn begin_scan(heap: pg_sys::Relation, index: pg_sys::Relation) -> pg_sys::IndexScanDesc {
+pub(super) unsafe fn begin_scan(
+    heap: pg_sys::Relation,
+    index: pg_sys::Relation,
+) -> pg_sys::IndexScanDesc {
     // SAFETY: both relations are open, the snapshot is static.
     unsafe {
         let snapshot = addr_of_mut!(pg_sys::SnapshotSelfData);

@@ -62,7 +62,7 @@ impl Lease {
         }
     }
 
-    fn is_owned_by(&self, owner: &str) -> bool {
+    pub fn is_owned_by(&self, owner: &str) -> bool {
         !self.void && !self.foreign && self.owner.as_deref() == Some(owner)
     }
 

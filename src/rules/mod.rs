@@ -2,6 +2,7 @@
 //! Nothing here knows PostgreSQL; the time is always passed in.
 
 pub mod access;
+pub mod change;
 pub mod fence;
 pub mod hash;
 pub mod lease;
@@ -16,6 +17,7 @@ pub mod roster;
 pub mod shard;
 pub mod signature;
 pub mod time;
+pub mod timeline;
 
 #[cfg(test)]
 mod lease_properties;

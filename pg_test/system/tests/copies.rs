@@ -106,14 +106,14 @@ fn a_dump_restored_into_the_same_cluster() -> Result<()> {
     original.goes_on()
 }
 
-/// Breaks if lease.lease or lease.fence was not marked for dumps, or a column of it was lost.
+/// Breaks if lease.lease, lease.fence or lease.change was not marked for dumps, or a column of it was lost.
 #[test]
 fn a_dump_keeps_every_row() -> Result<()> {
     let mut original = Original::new("rows")?;
     let server = ELSEWHERE.server()?;
     original.restore_into(server, "rows")?;
     let mut copy = server.connect("rows")?;
-    for table in ["lease.lease", "lease.fence"] {
+    for table in ["lease.lease", "lease.fence", "lease.change"] {
         let all =
             format!("SELECT count(*), string_agg(t::text, ' ' ORDER BY name) FROM {table} AS t");
         let of = |client: &mut Client| -> Result<(i64, Option<String>)> {

@@ -66,6 +66,12 @@ const ON_A_STANDBY: &[(&str, &str, &str)] = &[
     ("lease_work_retry", "SELECT lease_work_retry('nodes', 'n', 1, 'why')", "25006"),
     ("lease_drain", "CALL lease_drain('a', '0')", "25006"),
     ("release", "SELECT lease.release('job', 'a', 1)", "25006"),
+    ("lease_timeline", "SELECT lease_timeline('job')", "reads"),
+    ("lease_timeline_svg", "SELECT lease_timeline_svg('job')", "reads"),
+    ("timeline_data", "SELECT lease.timeline_data('job', NULL)", "reads"),
+    ("draw_timeline", "SELECT lease.draw_timeline('job', '{}', false)", "reads"),
+    ("unix_us", "SELECT lease.unix_us('2026-11-29')", "reads"),
+    ("count_events", "SELECT lease.count_events()", "reads"),
     ("check_fence", "SELECT lease.check_fence('job', TOKEN, 'current', NULL)", "55000"),
     ("shard_of", "SELECT lease.shard_of('node-1', 256)", "reads"),
     ("check_held", "SELECT lease.check_held('{1}', '{1}')", "reads"),
@@ -141,6 +147,7 @@ fn a_standby_shows_what_the_primary_shows() -> Result<()> {
         "SELECT string_agg(g::text, ' ') FROM lease.guards AS g",
         "SELECT string_agg(f::text, ' ') FROM lease.fence AS f",
         "SELECT string_agg(l::text, ' ') FROM lease.lease AS l",
+        "SELECT string_agg(h::text, ' ') FROM lease.history AS h",
     ] {
         let ask =
             |client: &mut Client| -> Result<String> { Ok(client.query_one(same, &[])?.get(0)) };
