@@ -3,6 +3,7 @@
 use clap::Parser;
 use nix::sys::signal::Signal;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Below this, a busy machine takes longer to end the command than the lease lasts.
@@ -13,7 +14,8 @@ const MOST_TTL: Duration = Duration::from_secs(86_400);
 #[command(
     name = "lease-run",
     version,
-    about = "Run a command while holding a lease of pg_lease",
+    help_template = "NAME\n  lease-run - run a command while holding a lease of pg_lease\n\n\
+                     SYNOPSIS\n  {usage}\n\n{about-with-newline}\nOPTIONS\n{options}{after-help}",
     long_about = include_str!("help/about.txt"),
     after_long_help = include_str!("help/after.txt"),
     override_usage = "lease-run [OPTIONS] --lease NAME -- COMMAND [ARGUMENT]...",
@@ -41,6 +43,14 @@ pub struct Args {
     /// ever begins it again, whatever becomes of it. Success is reported by lease_once_done.
     #[arg(long, value_name = "RUN")]
     pub once: Option<String>,
+
+    /// A file that the command writes while it moves; any change to it counts.
+    #[arg(long, value_name = "FILE", requires = "stall_after")]
+    pub progress_file: Option<PathBuf>,
+
+    /// How long that file may stay as it is before the lease is not renewed.
+    #[arg(long, value_name = "DURATION", requires = "progress_file", value_parser = duration)]
+    pub stall_after: Option<Duration>,
 
     /// What the command is sent first when it has to end.
     #[arg(short, long, value_name = "SIGNAL", default_value = "TERM", value_parser = signal)]
@@ -139,6 +149,8 @@ mod tests {
             &["-l", "a", "-t", "2days", "ls"],
             &["-l", "a", "-t", "1s 1us", "ls"],
             &["-l", "a", "-s", "NONE", "ls"],
+            &["-l", "a", "--stall-after", "1s", "ls"],
+            &["-l", "a", "--progress-file", "x", "ls"],
             &["-l", "a", "-q", "-v", "ls"],
         ] {
             assert!(parse(wrong).is_err(), "{wrong:?}");

@@ -2,7 +2,8 @@
 
 use crate::clock::{Moment, sleep_until};
 use crate::deadline::Term;
-use crate::lease::Claim;
+use crate::lease::{Answer, Claim};
+use crate::progress::Progress;
 use crate::say::{self, Level};
 use crate::session::{Failure, Link};
 use std::time::Duration;
@@ -13,10 +14,8 @@ pub struct Keeper {
     pub link: Link,
     pub claim: Claim,
     pub token: i64,
+    pub progress: Option<Progress>,
 }
-
-/// What the server says of a lease that is not the caller's any more.
-const NOT_HELD: &str = "55000";
 
 impl Keeper {
     /// Renews for as long as the lease is ours, and says why it is not. It goes on past
@@ -51,21 +50,23 @@ impl Keeper {
         let mut said = false;
         loop {
             let sent = Moment::now();
-            let asked = self.link.renew(&self.claim, self.token, term.give_up_at(sent)).await;
-            match asked {
+            let progress = self.progress.as_mut().map(Progress::look);
+            let by = term.give_up_at(sent);
+            let asked = self.link.renew(&self.claim, self.token, progress, by).await;
+            let why = match asked {
                 Ok(answer) if answer.status == "renewed" => {
                     if said {
                         self.say(Level::Usual, "renewed again");
                     }
                     return Ok(answer.term(sent, self.claim.ttl));
                 }
-                Ok(answer) => return Err(format!("the renewal says \"{}\"", answer.status)),
-                Err(Failure::Refused { code, message }) if code == NOT_HELD => return Err(message),
-                Err(failure) if !said => {
-                    said = true;
-                    self.say(Level::Usual, &format!("cannot renew, trying again: {failure}"));
-                }
-                Err(_) => {}
+                Ok(answer) if answer.status == "lost" => return Err(successor(&answer)),
+                Ok(answer) => format!("it is {}", answer.status),
+                Err(failure) => failure.to_string(),
+            };
+            if !said {
+                said = true;
+                self.say(Level::Usual, &format!("cannot renew, trying again: {why}"));
             }
             let pause = term.pause(Moment::now());
             sleep_until(Moment::now() + pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
@@ -90,5 +91,12 @@ impl Keeper {
 
     pub fn say(&self, level: Level, what: &str) {
         say::line(level, format!("lease \"{}\": {what}", self.claim.name));
+    }
+}
+
+fn successor(answer: &Answer) -> String {
+    match &answer.owner {
+        Some(owner) => format!("\"{owner}\" has it"),
+        None => "it was released or dropped".to_owned(),
     }
 }

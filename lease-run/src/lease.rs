@@ -13,6 +13,8 @@ pub struct Claim {
     pub name: String,
     pub owner: String,
     pub ttl: Duration,
+    /// How long the command may stand still.
+    pub stall_after: Option<Duration>,
 }
 
 /// What a lease function has answered.
@@ -73,28 +75,40 @@ fn milliseconds(time: Duration) -> String {
 impl Link {
     /// A new token each time: if this owner has the lease already, that was a former self.
     pub async fn acquire(&mut self, claim: &Claim, by: Moment) -> Result<Answer, Failure> {
-        let ttl = milliseconds(claim.ttl);
+        let (ttl, stall_after) = (milliseconds(claim.ttl), claim.stall_after.map(milliseconds));
         let question = Question {
-            text: answer_of!("lease_acquire($1, $2, $3::interval, 'never')"),
-            with: &[(&claim.name, Type::TEXT), (&claim.owner, Type::TEXT), (&ttl, Type::TEXT)],
+            text: answer_of!(
+                "lease_acquire($1, $2, $3::interval, 'never', stall_after => $4::interval)"
+            ),
+            with: &[
+                (&claim.name, Type::TEXT),
+                (&claim.owner, Type::TEXT),
+                (&ttl, Type::TEXT),
+                (&stall_after, Type::TEXT),
+            ],
         };
         Ok(Answer::of(&self.ask(&question, by).await?)?)
     }
 
+    /// As a batch of one, which tells what has become of the lease instead of raising an error.
     pub async fn renew(
         &mut self,
         claim: &Claim,
         token: i64,
+        progress: Option<i64>,
         by: Moment,
     ) -> Result<Answer, Failure> {
         let ttl = milliseconds(claim.ttl);
         let question = Question {
-            text: answer_of!("lease_renew($1, $2, $3, $4::interval)"),
+            text: answer_of!(
+                "lease_renew_many(ARRAY[$1], $2, ARRAY[$3], $4::interval, progress => ARRAY[$5])"
+            ),
             with: &[
                 (&claim.name, Type::TEXT),
                 (&claim.owner, Type::TEXT),
                 (&token, Type::INT8),
                 (&ttl, Type::TEXT),
+                (&progress, Type::INT8),
             ],
         };
         Ok(Answer::of(&self.ask(&question, by).await?)?)

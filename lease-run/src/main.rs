@@ -11,6 +11,7 @@
 //! | `terminal`    | who is in its foreground |
 //! | `signals`     | what is passed on to it |
 //! | `environment` | what it finds in its environment |
+//! | `progress`    | whether it moves |
 //! | `lease`       | the SQL |
 //! | `session`     | one connection, opened again when needed |
 //! | `conninfo`    | where the server is, as libpq finds it |
@@ -28,6 +29,7 @@ mod environment;
 mod job;
 mod keeper;
 mod lease;
+mod progress;
 mod run;
 mod say;
 mod session;

@@ -9,6 +9,7 @@ use crate::environment::pgoptions;
 use crate::job::{self, Job};
 use crate::keeper::Keeper;
 use crate::lease::Claim;
+use crate::progress::Progress;
 use crate::say::Level;
 use crate::session::Link;
 use crate::signals::Signals;
@@ -26,13 +27,15 @@ pub async fn run(args: Args) -> Result<u8, Exit> {
     let conninfo = Conninfo::read(args.dsn.as_deref()).map_err(|why| Exit::new(USAGE, why))?;
     let mut signals = Signals::begin()?;
     let owner = args.owner.clone().unwrap_or_else(incarnation);
-    let claim = Claim { name: args.lease.clone(), owner, ttl: args.ttl };
+    let claim =
+        Claim { name: args.lease.clone(), owner, ttl: args.ttl, stall_after: args.stall_after };
     let mut link = Link::new(conninfo);
     let (token, term) = tokio::select! {
         acquired = acquire(&mut link, &claim, args.wait) => acquired?,
         signal = signals.next() => return Ok(128 + signal as u8),
     };
-    let mut keeper = Keeper { link, claim, token };
+    let progress = args.progress_file.clone().map(Progress::of);
+    let mut keeper = Keeper { link, claim, token, progress };
     keeper.say(Level::All, &format!("acquired, with token {token}"));
     hold(&args, &mut keeper, term, &mut signals).await
 }

@@ -418,6 +418,29 @@ fn a_command_dies_with_lease_run() -> Result<()> {
     wait_until("the command to die", PATIENCE, || Ok(none_lives(&pids).is_ok()))
 }
 
+/// A worker that moves slowly keeps the lease; when it hangs, it is ended, and the lease is free.
+#[test]
+fn a_command_that_stands_still_is_ended() -> Result<()> {
+    let (server, mut client) = SHARED.database("stands_still")?;
+    let progress = file(server, "progress")?.display().to_string();
+    let script = "for i in $(seq 40); do echo $i > $0; sleep 0.1; done; echo hangs; exec sleep 600";
+    let options =
+        ["--ttl", "1500ms", "--stall-after", "1s", "--progress-file", &progress, "-k", "0s"];
+    let command = ["sh", "-c", script, &progress];
+    let mut run =
+        Program::start(&mut lease_run(server, "stands_still", &options, &command)?, server)?;
+    // four seconds: longer than stall_after and a ttl
+    run.says("hangs")?;
+    let began = Instant::now();
+    assert_eq!(run.ends()?.code(), Some(76));
+    let took = began.elapsed();
+    println!("ended {took:?} after its last move");
+    assert!(took > Duration::from_millis(900) && took < Duration::from_secs(6), "{took:?}");
+    assert!(run.said().iter().any(|line| line.contains("it is stalled")), "{:?}", run.said());
+    assert_eq!(state(&mut client, "job")?.0, "free");
+    Ok(())
+}
+
 /// Two with one name are one: the second takes the lease from its former self.
 #[test]
 fn an_owner_that_comes_again_takes_the_lease() -> Result<()> {
