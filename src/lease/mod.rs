@@ -139,7 +139,7 @@ fn without_it(key: &Key, status: Status, row: Option<&LeaseRow>, now: Micros) ->
     }
 }
 
-/// The answer to a caller for whom the lease is too quiet yet: when that ends.
+/// The answer to a caller that comes in the lease's quiet period: when that ends.
 fn is_quiet(key: &Key, row: &LeaseRow, now: Micros) -> Answer {
     let until = row.as_lease(identity::home()).free_at(now);
     Answer { expires_at: until, ..has_it_not(key, Status::Quiet, Some(row), now) }
