@@ -8,8 +8,8 @@ REVOKE ALL ON FUNCTION lease_allow(text, text, text[]) FROM PUBLIC;
 COMMENT ON FUNCTION lease_allow(text, text, text[]) IS
     'Allows a role, and its members, these rights on the leases whose names the pattern covers: a name, '
     'the beginning of names followed by *, or *. rights: use (acquire, renew, release), force '
-    '(takeover, drop), list (see in lease.status; comes with every other right). Adds to what was '
-    'allowed before. Raises 42704 for an unknown role, 22023 and 22004 for bad arguments, 25006 on a '
+    '(takeover, drop), evict (end sessions under an old token), list (see in lease.status; comes with '
+    'every other right). Adds to what was allowed before. Raises 42704 for an unknown role, 22023 and 22004 for bad arguments, 25006 on a '
     'standby or in a read-only transaction.';
 
 CREATE FUNCTION lease_disallow(role text, pattern text, rights text[] DEFAULT NULL)

@@ -85,7 +85,7 @@ COMMENT ON COLUMN lease.allowed.role_name IS
     'The role''s name when lease_allow or lease_disallow was last called; it counts in every copy.';
 COMMENT ON COLUMN lease.allowed.pattern IS
     'A lease name, the beginning of one followed by *, or *.';
-COMMENT ON COLUMN lease.allowed."right" IS 'use, force or list.';
+COMMENT ON COLUMN lease.allowed."right" IS 'use, force, evict or list.';
 
 -- A backend that has seen a token to be good takes it to be good until it hears of a change of
 -- ownership: who changes one sends an invalidation of this type, which nobody uses for anything else.

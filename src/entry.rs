@@ -48,6 +48,10 @@ crate::sql_functions! {
     pg_lease_begun, pg_finfo_pg_lease_begun => arguments::begun;
     pg_lease_refuse_run, pg_finfo_pg_lease_refuse_run => arguments::refuse_run;
     pg_lease_refuse_claim, pg_finfo_pg_lease_refuse_claim => arguments::refuse_claim;
+    pg_lease_lock_tag, pg_finfo_pg_lease_lock_tag => ops::evict::lock_tag;
+    pg_lease_is_stale, pg_finfo_pg_lease_is_stale => ops::evict::is_stale;
+    pg_lease_incarnation, pg_finfo_pg_lease_incarnation => ops::doctor::incarnation;
+    pg_lease_evict, pg_finfo_pg_lease_evict => ops::evict::evict;
     pg_lease_cover, pg_finfo_pg_lease_cover => fence::attach::cover;
 }
 

@@ -8,7 +8,7 @@
 //! | `lease/` | acquire, renew, release, takeover, drop: one verb a file; rights; the mint |
 //! | `fence/` | presented tokens, the check, the commit check, guards, fences of other servers |
 //! | `fleet/` | workers, the shards that they share, who has which |
-//! | `ops/` | for the people who run it: history, counters, refused writes, pictures |
+//! | `ops/` | for the people who run it: history, counters, refused writes, pictures; who is in the middle of work, ending those who are stale, the doctor |
 //! | `arguments` | checks and refusals for the functions that are written in SQL |
 //! | `mutant` | ways to break all this, for the fault test only |
 //! | `entry` | which C symbol of sql/*.sql is which function here |
@@ -40,6 +40,7 @@ pgrx::extension_sql_file!("../sql/timeline.sql", name = "timeline", requires = [
 pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["access"]);
 pgrx::extension_sql_file!("../sql/keys.sql", name = "keys", requires = ["fence"]);
 pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["keys"]);
+pgrx::extension_sql_file!("../sql/evict.sql", name = "evict", requires = ["guards"]);
 pgrx::extension_sql_file!("../sql/fleet.sql", name = "fleet", requires = ["leases"]);
 pgrx::extension_sql_file!("../sql/arguments.sql", name = "arguments", requires = ["guards"]);
 pgrx::extension_sql_file!("../sql/once.sql", name = "once", requires = ["arguments"]);
@@ -48,6 +49,11 @@ pgrx::extension_sql_file!("../sql/drain.sql", name = "drain", requires = ["work"
 pgrx::extension_sql_file!(
     "../sql/views.sql",
     name = "views",
-    requires = ["guards", "fleet", "once", "work", "drain", "timeline"],
+    requires = ["guards", "evict", "fleet", "once", "work", "drain", "timeline"]
+);
+pgrx::extension_sql_file!(
+    "../sql/doctor.sql",
+    name = "doctor",
+    requires = ["views"],
     finalize
 );

@@ -1,6 +1,7 @@
 //! lease_guard and lease_unguard, and the cover of tables that join a guarded tree later.
 
 use crate::lease::{check_writable, grant, wait_ms};
+use crate::ops::doctor;
 use crate::pg::answer::Guarded;
 use crate::pg::call::Args;
 use crate::pg::ddl::{self, Fires, Guard};
@@ -31,7 +32,9 @@ pub fn guard(args: &Args) -> Result<Vec<Guarded>> {
     grant::lock_or_busy(&key, Tag::of_name(Class::Guards, key.hash), locks::INTENT, wait_ms())?;
     let wanted = Wanted { lease, mode: mode.name(), signed, fires };
     refuse_open_parents(&tree, lease)?;
-    tree.iter().map(|member| wanted.on(*member)).collect()
+    let guarded = tree.iter().map(|member| wanted.on(*member)).collect::<Result<_>>()?;
+    doctor::note_guards(&tree);
+    Ok(guarded)
 }
 
 /// Statement triggers fire for the table that a statement names: through a parent without the same
@@ -127,13 +130,17 @@ pub fn unguard(args: &Args) -> Result<i64> {
     check_owned(relation)?;
     let here = wanted_guards(relation, lease);
     if here.is_empty() {
+        // one that somebody has dropped is missed by lease_doctor until then
+        if doctor::forget_guards(&ddl::tree(relation, true)) > 0 {
+            return Ok(0);
+        }
         return Err(refusal::no_guard(&ddl::name(relation), lease));
     }
     refuse_hole(relation, &here)?;
     let mut dropped = 0;
     let tree = ddl::tree(relation, true);
     tree.iter().try_for_each(|member| check_owned(*member))?;
-    for member in tree {
+    for &member in &tree {
         for guard in wanted_guards(member, lease) {
             let known = here.iter().any(|one| one.lease == guard.lease);
             if known && parent_with(member, &guard).is_none() {
@@ -142,6 +149,7 @@ pub fn unguard(args: &Args) -> Result<i64> {
             }
         }
     }
+    doctor::forget_guards(&tree);
     Ok(dropped)
 }
 
@@ -204,6 +212,7 @@ fn cover_with(relation: u32, guard: &Guard) -> Result<()> {
         None => {
             ddl::check_guardable(relation)?;
             Wanted::like(guard).create(relation);
+            doctor::note_guards(&[relation]);
             Ok(())
         }
     }

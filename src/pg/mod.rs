@@ -12,6 +12,7 @@ pub mod changes;
 pub mod clock;
 pub mod counters;
 pub mod ddl;
+pub mod evicted;
 pub mod fleet_rows;
 pub mod identity;
 pub mod key;

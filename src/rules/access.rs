@@ -10,12 +10,14 @@ pub enum Right {
     Use,
     /// Take it from another, and drop it.
     Force,
+    /// End the sessions that still work under an old token of it.
+    Evict,
     /// See it in lease.status. Every other right brings this one.
     List,
 }
 
 impl Right {
-    pub const ALL: [Self; 3] = [Self::Use, Self::Force, Self::List];
+    pub const ALL: [Self; 4] = [Self::Use, Self::Force, Self::Evict, Self::List];
 
     pub fn parse(text: &str) -> Result<Self> {
         Self::known(text)
@@ -30,6 +32,7 @@ impl Right {
         match self {
             Self::Use => "use",
             Self::Force => "force",
+            Self::Evict => "evict",
             Self::List => "list",
         }
     }
@@ -63,7 +66,7 @@ mod tests {
         let may = |lease, right| allows(&lines, lease, right);
         assert!(may("a:1", Right::Use) && may("b", Right::Force) && may("c", Right::List));
         assert!(may("a:1", Right::List) && may("b", Right::List));
-        assert!(!may("a:1", Right::Force) && !may("b", Right::Use) && !may("c", Right::Use));
+        assert!(!may("b", Right::Evict) && !may("a:1", Right::Force) && !may("b", Right::Use) && !may("c", Right::Use));
         assert!(!may("d", Right::List) && !allows(&[], "a:1", Right::List));
     }
 
