@@ -140,19 +140,21 @@ CREATE FUNCTION lease.doctor_guards() RETURNS SETOF lease.finding
                       WHERE k.relation = c.oid AND k.guard = g.guard)
     UNION ALL
     -- another table has the name
-    SELECT 'critical', 'table_swapped', format('table %s', c.oid::regclass),
-           format('It has the name of a table that guard %s was made for%s, and no such guard.', g.guard,
-                  coalesce(', which is now ' || o.oid::regclass::text, ', which was dropped')),
+    SELECT 'critical', 'table_swapped', format('table %s', w.other::regclass),
+           format('It has the name of a table that guard %s was made for, and no such guard. That table %s.',
+                  w.guard, coalesce('is now ' || w.relation::regclass::text, 'was dropped')),
            format('Call lease_guard for it; or lease_unguard(%L), if it is to have none.',
-                  c.oid::regclass)
-    FROM lease.guarded AS g
-    JOIN pg_namespace AS n ON n.nspname = g.schema_name
-    JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = g.table_name
-        AND c.oid <> g.relation AND c.relkind IN ('r', 'p', 'f')
-    LEFT JOIN pg_class AS o ON o.oid = g.relation
-    WHERE g.home = lease.home()
-      AND NOT EXISTS (SELECT FROM lease.guards_known AS k
-                      WHERE k.relation = c.oid AND k.guard = g.guard)
+                  w.other::regclass)
+    FROM (SELECT DISTINCT ON (c.oid, g.guard) c.oid AS other, g.guard, o.oid AS relation
+          FROM lease.guarded AS g
+          JOIN pg_namespace AS n ON n.nspname = g.schema_name
+          JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = g.table_name
+              AND c.oid <> g.relation AND c.relkind IN ('r', 'p', 'f')
+          LEFT JOIN pg_class AS o ON o.oid = g.relation
+          WHERE g.home = lease.home()
+            AND NOT EXISTS (SELECT FROM lease.guards_known AS k
+                            WHERE k.relation = c.oid AND k.guard = g.guard)
+          ORDER BY c.oid, g.guard, o.oid) AS w
     UNION ALL
     -- writes that no guard sees
     SELECT 'critical', 'guard_bypassed', format('table %s', r.ev_class::regclass),
@@ -207,13 +209,16 @@ CREATE FUNCTION lease.doctor_leases() RETURNS SETOF lease.finding
     FROM lease.lease AS l
     WHERE l.owner IS NOT NULL AND l.home <> lease.home()
     UNION ALL
-    SELECT 'info', 'role_missing', format('role %s', a.role),
+    SELECT DISTINCT 'info', 'role_missing', format('role %s', a.role_name),
            format('lease_allow has opened %s to it, and there is no such role: the line opens nothing.',
                   a.pattern),
-           format('Create the role and call lease_allow, or call lease_disallow(%L, %L).', a.role,
-                  a.pattern)
-    FROM lease.access AS a
-    WHERE NOT a.role_exists
+           CASE WHEN a.home = lease.home() THEN 'None: the line goes with the next call of lease_allow.'
+                ELSE format('Create the role, or call lease_disallow(%L, %L).', a.role_name, a.pattern)
+                END
+    FROM lease.allowed AS a
+    WHERE NOT EXISTS (
+        SELECT FROM pg_roles AS r
+        WHERE CASE WHEN a.home = lease.home() THEN r.oid = a.role ELSE r.rolname = a.role_name END)
 $$;
 REVOKE ALL ON FUNCTION lease.doctor_leases() FROM PUBLIC;
 COMMENT ON FUNCTION lease.doctor_leases() IS 'lease_doctor, of leases and who may take them.';
@@ -399,9 +404,9 @@ CREATE FUNCTION lease.doctor_tokens() RETURNS SETOF lease.finding
            coalesce('role ' || r.rolname, 'every role') || coalesce(' in database ' || d.datname, ''),
            'pg_lease.token is set for it: each of its sessions presents the same token, whoever it is.',
            format('ALTER %s RESET pg_lease.token', CASE
-               WHEN r.oid IS NULL THEN format('DATABASE %I', d.datname)
-               ELSE format('ROLE %I', r.rolname) || coalesce(format(' IN DATABASE %I', d.datname), '')
-               END)
+               WHEN r.oid IS NULL THEN 'DATABASE ' || quote_ident(d.datname)
+               ELSE 'ROLE ' || quote_ident(r.rolname)
+                    || coalesce(' IN DATABASE ' || quote_ident(d.datname), '') END)
     FROM pg_db_role_setting AS s
     LEFT JOIN pg_roles AS r ON r.oid = s.setrole
     LEFT JOIN pg_database AS d ON d.oid = s.setdatabase

@@ -49,7 +49,7 @@ SET LOCAL pg_lease.token = 'site:7=18';
 INSERT INTO shard VALUES (2);
 SELECT lease, token, stale FROM lease.fenced_backends;
 ROLLBACK;
--- what ends its own token is seen to be stale, and is decided already
+-- what has ended its own token was decided by that, and will commit
 BEGIN;
 INSERT INTO ledger VALUES (2);
 SELECT status FROM lease_release('arbitrum', 'worker-a', :token);

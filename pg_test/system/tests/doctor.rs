@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
 use rig::Server;
-use system_tests::lease::{expire, grant, guarded_table, present, takeover};
+use system_tests::lease::{grant, guarded_table, present, takeover};
 use system_tests::refusal::refused;
 use system_tests::shared::{Shared, database};
 use system_tests::watch;
@@ -229,7 +229,13 @@ fn leases_in_trouble() -> Result<()> {
         &mut client,
         "CREATE ROLE gone; SELECT lease_allow('gone', 'job:*'); DROP ROLE gone",
         &["info role_missing: role gone"],
-        "SELECT lease_disallow('gone', 'job:*')",
+        "SELECT lease_allow('pg_monitor', 'x'); SELECT lease_disallow('pg_monitor', 'x')",
+    )?;
+    wrong(
+        &mut client,
+        "INSERT INTO lease.allowed VALUES (0, 0, 'elsewhere', 'job:*', 'use')",
+        &["info role_missing: role elsewhere"],
+        "SELECT lease_disallow('elsewhere', 'job:*')",
     )
 }
 
@@ -271,7 +277,8 @@ fn a_prepared_transaction_that_nobody_decides() -> Result<()> {
     let ask = "SELECT count(*) = 1 FROM lease_doctor() WHERE severity = 'critical'
                  AND finding = 'transaction_prepared' AND subject = 'transaction ''night'''";
     watch::until(&mut client, "the doctor to lose its patience", ask)?;
-    client.batch_execute("ROLLBACK PREPARED 'night'; SELECT lease_void_all()")?;
+    client.batch_execute("ROLLBACK PREPARED 'night'")?;
+    client.batch_execute("SELECT lease_void_all()")?;
     assert!(found(&mut client)?.is_empty());
     Ok(())
 }
@@ -284,7 +291,7 @@ fn fleets_and_queues() -> Result<()> {
     wrong(
         &mut client,
         "UPDATE lease.worker SET steady_at = steady_at - 20 * 1000000,
-                                 began_at = began_at - 20 * 1000000",
+           began_at = began_at - 20 * 1000000, heartbeat_at = heartbeat_at - interval '20 s'",
         &["warning worker_silent: worker w1 of fleet controllers"],
         pass,
     )?;
