@@ -195,6 +195,14 @@ CREATE FUNCTION lease.doctor_leases() RETURNS SETOF lease.finding
     JOIN lease.status AS s ON s.name = l.name AND s.state = 'expired'
     WHERE l.expires_at + make_interval(secs => l.ttl_ms / 1000.0) < lease.clock()
     UNION ALL
+    SELECT 'warning', 'renewed_late', format('lease %s', l.name),
+           format('The last %s renewals by %s came when more than half of the ttl of %s was over.', l.late,
+                  l.owner, make_interval(secs => l.ttl_ms / 1000.0)),
+           'Renew when renew_after says so, or acquire with a longer ttl: the first hiccup costs the '
+           'lease.'
+    FROM lease.lease AS l
+    WHERE l.late >= 3 AND l.owner IS NOT NULL AND l.home = lease.home()
+    UNION ALL
     SELECT 'warning', 'clock_jumped', format('lease %s', l.name),
            format('It expires in %s, later than its ttl of %s allows: the clock was set back.',
                   l.expires_at - lease.clock(), make_interval(secs => l.ttl_ms / 1000.0)),

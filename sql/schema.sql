@@ -20,6 +20,7 @@ CREATE TABLE lease.lease (
     stall_ms     integer,
     progress     bigint,
     moved_at     timestamptz,
+    late         integer,
     CONSTRAINT lease_pkey PRIMARY KEY (name)
 ) WITH (fillfactor = 50, vacuum_truncate = false,
         autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
@@ -51,6 +52,8 @@ COMMENT ON COLUMN lease.lease.progress IS
     'What the holder said last in a renewal of how far its work has come. Null if it never did.';
 COMMENT ON COLUMN lease.lease.moved_at IS
     'When progress last changed, or since when it is watched. Null where neither is.';
+COMMENT ON COLUMN lease.lease.late IS
+    'How many renewals in a row came later than half of the ttl; null: the last one did not.';
 
 -- The newest token that this database has obeyed, for guards in mode newest (Galewatch's shards).
 CREATE TABLE lease.fence (

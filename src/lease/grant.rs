@@ -60,6 +60,7 @@ fn grant_as(
     row.ttl_ms = terms.ttl_ms;
     row.quiet_ms = terms.quiet_ms;
     row.work = Progress::begun(terms.stall_ms, now);
+    row.late = 0;
     row.since = now;
     row.acquisitions += 1;
     row.home = identity::home();

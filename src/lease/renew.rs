@@ -11,6 +11,7 @@ use crate::pg::key::Key;
 use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, identity};
 use crate::rules::access::Right;
+use crate::rules::lease::late_in_a_row;
 use crate::rules::refusal::{self, Result};
 use crate::rules::time;
 use std::cell::Cell;
@@ -102,6 +103,7 @@ pub fn renew_one(key: &Key, asked: &Renewing, wait_ms: i32) -> Result<Renewal> {
         |row| access::has(row, owner, token, home) && moves(row),
         |row| {
             now.set(clock::now());
+            row.late = late_in_a_row(row.late, row.expires_at, row.ttl_ms, now.get());
             (row.expires_at, row.ttl_ms) = (time::expiry(now.get(), ttl_ms), ttl_ms);
             row.work = row.work.renewed(progress, now.get()).unwrap_or(row.work);
         },

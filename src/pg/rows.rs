@@ -28,6 +28,8 @@ pub struct LeaseRow {
     pub role: u32,
     pub quiet_ms: i32,
     pub work: Progress,
+    /// How many renewals in a row came later than half the ttl.
+    pub late: i32,
     pub owner: Option<String>,
 }
 
@@ -303,7 +305,7 @@ impl Open {
 }
 
 fn lease_values(key: &Key, row: &LeaseRow) -> [Option<pg_sys::Datum>; LEASE_COLUMNS] {
-    let LeaseRow { quiet_ms, work: Progress { stall_ms, value, moved_at }, .. } = *row;
+    let LeaseRow { quiet_ms, late, work: Progress { stall_ms, value, moved_at }, .. } = *row;
     let kept = |asked_for: bool| asked_for && row.owner.is_some();
     [
         Some(row.token.into()),
@@ -319,6 +321,7 @@ fn lease_values(key: &Key, row: &LeaseRow) -> [Option<pg_sys::Datum>; LEASE_COLU
         kept(stall_ms > 0).then(|| stall_ms.into()),
         value.filter(|_| kept(true)).map(pg_sys::Datum::from),
         kept(stall_ms > 0 || value.is_some()).then(|| moved_at.into()),
+        kept(late > 0).then(|| late.into()),
     ]
 }
 
@@ -354,6 +357,7 @@ pub fn new_lease() -> LeaseRow {
         role: 0,
         quiet_ms: 0,
         work: Progress::begun(0, 0),
+        late: 0,
         owner: None,
     }
 }
@@ -396,6 +400,7 @@ impl Tuple<'_> {
                 value: terms.progress,
                 moved_at: terms.moved_at.unwrap_or(c.since),
             },
+            late: terms.late.unwrap_or(0),
             owner: self.owner(LEASE_FIXED),
         }
     }

@@ -23,7 +23,7 @@ pub(super) struct LeaseColumns {
     pub(super) ttl_ms: i32,
     pub(super) role: u32,
 }
-pub(super) const LEASE_COLUMNS: usize = 13;
+pub(super) const LEASE_COLUMNS: usize = 14;
 const LEASE_OWNER: usize = 8;
 
 /// The columns that come last, and are null where nobody has asked for them: most rows are without,
@@ -34,6 +34,7 @@ pub(super) struct LeaseTerms {
     pub(super) stall_ms: Option<i32>,
     pub(super) progress: Option<i64>,
     pub(super) moved_at: Option<i64>,
+    pub(super) late: Option<i32>,
 }
 
 /// The same of lease.fence.
@@ -224,6 +225,7 @@ impl Tuple<'_> {
             stall_ms: self.number(LEASE_OWNER + 2, &mut at),
             progress: self.number(LEASE_OWNER + 3, &mut at),
             moved_at: self.number(LEASE_OWNER + 4, &mut at),
+            late: self.number(LEASE_OWNER + 5, &mut at),
         }
     }
 

@@ -170,6 +170,14 @@ pub fn is_held_with(
     !void && current == token && holder == Some(owner)
 }
 
+/// How many renewals in a row came later than half the ttl, after one at `now` of a lease that would
+/// have expired at `expires_at`. One that comes so late now and then is nothing; a holder that always
+/// does loses the lease to the first hiccup.
+pub fn late_in_a_row(before: i32, expires_at: Micros, ttl_ms: i32, now: Micros) -> i32 {
+    let half = i64::from(ttl_ms) * 500;
+    if expires_at.saturating_sub(now) < half { before.saturating_add(1) } else { 0 }
+}
+
 /// Where an incarnation starts its tokens: above the present microsecond, the mint's last number and
 /// every row. None at the end of bigint.
 pub fn incarnation_start(present: i64, last: i64, highest: i64) -> Option<i64> {
@@ -195,6 +203,15 @@ mod tests {
     }
 
     const KEEP: [KeepToken; 3] = [KeepToken::WhileLive, KeepToken::WhileOwner, KeepToken::Never];
+
+    #[test]
+    fn late_renewals_are_counted_as_long_as_they_are_late() {
+        let at = |now| late_in_a_row(2, 20_000, 10, now);
+        assert_eq!((at(10_000), at(15_000)), (0, 0), "by half of the ttl");
+        assert_eq!((at(15_001), at(20_000), at(90_000)), (3, 3, 3));
+        assert_eq!(late_in_a_row(i32::MAX, 0, 10, 1), i32::MAX);
+        assert_eq!(late_in_a_row(5, Micros::MIN, 10, Micros::MAX), 6);
+    }
 
     #[test]
     fn after_an_expiry_nobody_gets_a_new_token_before_the_quiet_period_is_over() {

@@ -265,6 +265,23 @@ fn transactions_that_are_in_the_way() -> Result<()> {
     wrong(&mut client, aged, &[&expected], "SELECT lease_evict('far')")
 }
 
+/// Three in a row are a habit. The row is aged before each renewal.
+#[test]
+fn a_holder_that_renews_late_again_and_again() -> Result<()> {
+    let (_, mut client) = SERVER.database("late")?;
+    let token = grant(&mut client, "job", "a")?;
+    let age = "UPDATE lease.lease SET expires_at = compute_now() + interval '10 min'";
+    let renew = format!("{age}; SELECT lease_renew('job', 'a', {token}, '1 hour')");
+    client.batch_execute(&renew)?;
+    client.batch_execute(&renew)?;
+    let late = ["warning renewed_late: lease job"];
+    let in_time = format!("SELECT lease_renew('job', 'a', {token}, '1 hour')");
+    wrong(&mut client, &renew, &late, &in_time)?;
+    client.batch_execute(&renew)?;
+    client.batch_execute(&renew)?;
+    wrong(&mut client, &renew, &late, "SELECT lease_takeover('job', 'b', '1 hour')")
+}
+
 /// The lease's ttl is the patience that the doctor has.
 #[test]
 fn a_prepared_transaction_that_nobody_decides() -> Result<()> {
