@@ -51,9 +51,4 @@ pgrx::extension_sql_file!(
     name = "views",
     requires = ["guards", "evict", "fleet", "once", "work", "drain", "timeline"]
 );
-pgrx::extension_sql_file!(
-    "../sql/doctor.sql",
-    name = "doctor",
-    requires = ["views"],
-    finalize
-);
+pgrx::extension_sql_file!("../sql/doctor.sql", name = "doctor", requires = ["views"], finalize);

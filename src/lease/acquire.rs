@@ -50,7 +50,7 @@ impl<'a> Wish<'a> {
 
     /// What the row says after an acquire that keeps its token.
     fn keep(&self, row: &mut LeaseRow, now: Micros) {
-        row.late = late_in_a_row(row.late, row.expires_at, row.ttl_ms, now);
+        row.late = lease::late_in_a_row(row.late, row.expires_at, row.ttl_ms, now);
         (row.expires_at, row.ttl_ms) = (time::expiry(now, self.terms.ttl_ms), self.terms.ttl_ms);
         if self.sets_terms {
             row.quiet_ms = self.terms.quiet_ms;

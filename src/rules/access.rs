@@ -66,7 +66,12 @@ mod tests {
         let may = |lease, right| allows(&lines, lease, right);
         assert!(may("a:1", Right::Use) && may("b", Right::Force) && may("c", Right::List));
         assert!(may("a:1", Right::List) && may("b", Right::List));
-        assert!(!may("b", Right::Evict) && !may("a:1", Right::Force) && !may("b", Right::Use) && !may("c", Right::Use));
+        assert!(
+            !may("b", Right::Evict)
+                && !may("a:1", Right::Force)
+                && !may("b", Right::Use)
+                && !may("c", Right::Use)
+        );
         assert!(!may("d", Right::List) && !allows(&[], "a:1", Right::List));
     }
 

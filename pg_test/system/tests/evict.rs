@@ -45,7 +45,8 @@ fn evict(client: &mut Client, lease: &str) -> Result<Vec<Evicted>, postgres::Err
 
 /// Each session that is shown to be in the middle of work: its process, token, and whether stale.
 fn shown(client: &mut Client, lease: &str) -> Result<Vec<(i32, i64, bool)>> {
-    let look = "SELECT pid, token, stale FROM lease.fenced_backends WHERE lease = $1 ORDER BY token";
+    let look =
+        "SELECT pid, token, stale FROM lease.fenced_backends WHERE lease = $1 ORDER BY token";
     let rows = client.query(look, &[&lease])?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
 }
@@ -58,7 +59,8 @@ fn at_work(
     lease: &str,
     token: i64,
 ) -> Result<(Client, i32)> {
-    let mut client = server.config(database).user(role).application_name("worker").connect(NoTls)?;
+    let mut client =
+        server.config(database).user(role).application_name("worker").connect(NoTls)?;
     present(&mut client, lease, token)?;
     client.batch_execute("BEGIN; INSERT INTO work (note) VALUES ('old')")?;
     let pid = watch::backend(&mut client)?;
@@ -83,11 +85,10 @@ fn the_stale_end_and_the_good_go_on() -> Result<()> {
     let new = takeover(&mut client, "job", "b", "1 hour")?.token.context("no token")?;
     let (mut good, good_pid) = at_work(server, "stale_end", "postgres", "job", new)?;
     let seen = shown(&mut client, "job")?;
-    assert_eq!(seen.iter().map(|(_, token, stale)| (*token, *stale)).collect::<Vec<_>>(), [
-        (old, true),
-        (old, true),
-        (new, false)
-    ]);
+    assert_eq!(
+        seen.iter().map(|(_, token, stale)| (*token, *stale)).collect::<Vec<_>>(),
+        [(old, true), (old, true), (new, false)]
+    );
     let began = Instant::now();
     let ended = evict(&mut client, "job")?;
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
@@ -181,7 +182,8 @@ fn prepared_transactions_are_listed() -> Result<()> {
     present(&mut client, "job", token)?;
     client.batch_execute("BEGIN; INSERT INTO work (note) VALUES ('x')")?;
     client.batch_execute("PREPARE TRANSACTION 'night''s work'")?;
-    let look = "SELECT pid IS NULL, lease, token, stale, state, since < clock_timestamp(), role, gid
+    let look =
+        "SELECT pid IS NULL, lease, token, stale, state, since < clock_timestamp(), role, gid
                 FROM lease.fenced_backends";
     let row = client.query_one(look, &[])?;
     assert!(row.get::<_, bool>(0) && !row.get::<_, bool>(3) && row.get::<_, bool>(5));

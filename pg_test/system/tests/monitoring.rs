@@ -138,7 +138,8 @@ fn every_query_runs_as_a_member_of_pg_monitor() -> Result<()> {
         assert_eq!(there, told, "{name}");
         for column in row.columns() {
             let is_value = query.values.contains_key(column.name());
-            let types = if is_value { [Type::INT8, Type::FLOAT8] } else { [Type::TEXT, Type::TEXT] };
+            let types =
+                if is_value { [Type::INT8, Type::FLOAT8] } else { [Type::TEXT, Type::TEXT] };
             assert!(types.contains(column.type_()), "{name}.{}: {}", column.name(), column.type_());
         }
     }
