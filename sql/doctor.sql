@@ -42,7 +42,7 @@ COMMENT ON COLUMN lease.guarded.guard IS 'Of what, in words: a lease.';
 
 CREATE VIEW lease.guards_known AS
 SELECT g.relation::pg_catalog.oid AS relation, g.trigger::pg_catalog.text AS trigger,
-       g.enabled, g.lease AS guard
+       g.enabled, COALESCE(g.lease, g.trigger::pg_catalog.text) AS guard
 FROM lease.guards AS g;
 REVOKE ALL ON TABLE lease.guards_known FROM PUBLIC;
 COMMENT ON VIEW lease.guards_known IS 'lease.guards, in the words of lease.guarded.';
@@ -188,7 +188,7 @@ CREATE FUNCTION lease.doctor_leases() RETURNS SETOF lease.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
     AS $$
-    SELECT 'warning', 'lease_expired', format('lease %s', l.name),
+    SELECT 'warning', 'expired', format('lease %s', l.name),
            format('It expired at %s under %s, and nobody has taken it.', l.expires_at, l.owner),
            'Look whether its workers run and may acquire it; if the job is over, call lease_drop.'
     FROM lease.lease AS l
@@ -211,7 +211,7 @@ CREATE FUNCTION lease.doctor_leases() RETURNS SETOF lease.finding
     WHERE l.owner IS NOT NULL AND l.home = lease.home()
       AND l.expires_at > lease.clock() + make_interval(secs => l.ttl_ms / 1000.0)
     UNION ALL
-    SELECT 'info', 'lease_void', format('lease %s', l.name),
+    SELECT 'info', 'void', format('lease %s', l.name),
            'It was granted in another copy of this database: its token is refused here.',
            'Let a worker of this database acquire it, or call lease_drop.'
     FROM lease.lease AS l

@@ -219,11 +219,11 @@ fn leases_in_trouble() -> Result<()> {
     let mend = set("expires_at = compute_now() + interval '1 min'");
     let just = set("expires_at = compute_now() - interval '1 s'");
     wrong(&mut client, &just, &[], &mend)?;
-    let expired = ["warning lease_expired: lease job"];
+    let expired = ["warning expired: lease job"];
     wrong(&mut client, &set("expires_at = compute_now() - interval '2 hours'"), &expired, &mend)?;
     let jumped = ["warning clock_jumped: lease job"];
     wrong(&mut client, &set("expires_at = compute_now() + interval '2 hours'"), &jumped, &mend)?;
-    let copied = ["info lease_void: lease job"];
+    let copied = ["info void: lease job"];
     wrong(&mut client, &set("home = home + 1"), &copied, &set("home = home - 1"))?;
     wrong(
         &mut client,
@@ -321,7 +321,8 @@ fn fleets_and_queues() -> Result<()> {
     )?;
     wrong(
         &mut client,
-        &format!("SET pg_lease.clock_offset = '10 s'; {pass}"),
+        "SET pg_lease.clock_offset = '10 s';
+         SELECT lease_worker_pass('w1', shards => 4, client_now => compute_now())",
         &["warning clock_jumped: fleet controllers"],
         "UPDATE lease.worker SET jumped_at = jumped_at - interval '2 days'",
     )?;
