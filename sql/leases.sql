@@ -2,17 +2,19 @@
 
 CREATE FUNCTION lease_acquire(
     name text, owner text, ttl interval DEFAULT '15 s', keep_token text DEFAULT 'while_live',
-    stall_after interval DEFAULT NULL, quiet_period interval DEFAULT '0')
+    wait interval DEFAULT '0', stall_after interval DEFAULT NULL, quiet_period interval DEFAULT '0')
     RETURNS lease.answer
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_acquire';
-COMMENT ON FUNCTION lease_acquire(text, text, interval, text, interval, interval) IS
+COMMENT ON FUNCTION lease_acquire(text, text, interval, text, interval, interval, interval) IS
     'Takes a lease that is free, expired or the caller''s own. Status granted (a new token), renewed '
     '(the caller''s own token goes on), held (by another: nothing was changed), busy (another session '
     'is changing it right now), quiet (it has expired, and its quiet period is not over), stalled (it '
     'is the caller''s own and its progress stands still: it was not extended). keep_token: while_live (a lapsed lease gets a new token), while_owner '
     '(the same owner keeps its token even after a lapse), never. A lease is the caller''s own if the '
-    'owner and the role are those that took it. stall_after: a renewal is refused when progress has '
+    'owner and the role are those that took it. wait (0 to 1 day): for so long it waits in a queue, '
+    'first come, first served, and raises 55P03 when that is over, 55000 in a transaction that has '
+    'written, holds a lease, has presented a token, or keeps a snapshot. stall_after: a renewal is refused when progress has '
     'not moved for that long; null: never. quiet_period: after an expiry nobody gets a new token for '
     'that long. Raises 42501 without the right use on the name, 22023 '
     'for a bad argument, 22004 for NULL, 55P03 when a commit under the old token does not end within '

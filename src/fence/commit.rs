@@ -3,6 +3,7 @@
 
 use super::transaction::{self, Entry, Rule};
 use super::{check, newest};
+use crate::lease::wait;
 use crate::mutant::{Mutant, is_on};
 use crate::ops::refused;
 use crate::pg::locks::{self, Class, Tag};
@@ -12,6 +13,7 @@ use crate::rules::refusal::{self, Result};
 pub const HOOKS: Hooks = Hooks {
     before_commit,
     before_prepare,
+    committed: wait::wake,
     ended: transaction::forget,
     sub_committed: transaction::hand_to_parent,
     sub_aborted: transaction::undo,

@@ -167,6 +167,18 @@ pub fn changed_lease() -> Option<String> {
     STATE.with(|state| state.changed.first().map(|mark| mark.key.name.clone()))
 }
 
+/// The leases whose ownership it has changed, one by one.
+pub fn changed_at(at: usize) -> Option<Rc<Key>> {
+    STATE.with(|state| state.changed.get(at).map(|mark| Rc::clone(&mark.key)))
+}
+
+/// Whether it has done anything yet that others, or its commit, have to do with.
+pub fn is_empty() -> bool {
+    STATE.with(|state| {
+        state.entries.is_empty() && state.marks().into_iter().all(|marks| marks.is_empty())
+    })
+}
+
 pub fn begun(job: &Rc<Key>) {
     let mark = mark(job, 0);
     change(|state| state.begun.push(mark));

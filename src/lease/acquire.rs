@@ -2,7 +2,7 @@
 
 use super::{
     access, check_writable, grant, has_it, has_it_not, in_order, is_quiet, lease_argument,
-    names_argument, owner_argument, wait_ms, without_it,
+    names_argument, owner_argument, wait, wait_ms, without_it,
 };
 use crate::pg::answer::{Answer, Status};
 use crate::pg::call::Args;
@@ -42,8 +42,8 @@ impl<'a> Wish<'a> {
     /// With what lease_acquire can ask for, and lease_acquire_many cannot.
     fn read_one(args: &'a Args) -> Result<Self> {
         let mut wish = Self::read(args)?;
-        wish.terms.stall_ms = args.optional_span_ms(4, "stall_after")?.unwrap_or(0);
-        wish.terms.quiet_ms = args.span_or_zero_ms(5, "quiet_period")?;
+        wish.terms.stall_ms = args.optional_span_ms(5, "stall_after")?.unwrap_or(0);
+        wish.terms.quiet_ms = args.span_or_zero_ms(6, "quiet_period")?;
         wish.sets_terms = true;
         Ok(wish)
     }
@@ -68,7 +68,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    fn decide(&self, row: Option<&LeaseRow>, now: Micros) -> Acquire {
+    pub fn decide(&self, row: Option<&LeaseRow>, now: Micros) -> Acquire {
         let lease = row.map(|row| row.as_lease(identity::home()));
         lease::acquire(lease.as_ref(), self.owner, self.keep, now)
     }
@@ -77,9 +77,10 @@ impl<'a> Wish<'a> {
 pub fn acquire(args: &Args) -> Result<Answer> {
     let key = lease_argument(args, 0)?;
     let wish = Wish::read_one(args)?;
+    let wait_ms = args.span_or_zero_ms(4, "wait")?;
     check_writable("lease_acquire")?;
     access::check(&key, Right::Use)?;
-    acquire_one(&key, &wish)
+    if wait_ms > 0 { wait::acquire(&key, &wish, wait_ms) } else { acquire_one(&key, &wish) }
 }
 
 pub fn acquire_many(args: &Args) -> Result<Vec<Answer>> {

@@ -9,6 +9,7 @@ pub mod release;
 pub mod renew;
 pub mod sign;
 pub mod takeover;
+pub mod wait;
 
 use crate::ops::counters::{self, Event};
 use crate::pg::answer::{Answer, Status};

@@ -24,6 +24,8 @@ pub enum Class {
     Guards = 0x4c06,
     /// A worker that has no row yet.
     Worker = 0x4c07,
+    /// The queue of those who wait for a lease: who has it is the head.
+    Queue = 0x4c08,
 }
 
 /// A lock: a class and 64 bits that tell its members apart.
@@ -95,6 +97,24 @@ pub fn briefly<R>(tag: Tag, mode: i32, f: impl FnOnce() -> R) -> R {
     // SAFETY: this transaction took the lock above. If `f` raised, the transaction's end frees it.
     unsafe { pg_sys::LockRelease(&locktag, mode, false) };
     value
+}
+
+/// Sets the latches of those who have the lock in a mode that conflicts with this one. Raises no
+/// error but for want of memory, so that it may be called after the commit, as NOTIFY does the like.
+pub fn wake_holders(tag: Tag, mode: i32) {
+    let locktag = tag.locktag();
+    // SAFETY: the list is as long as it says, and ours. A latch is shared memory; setting that of a
+    // process which has gone on to something else wakes it for nothing.
+    unsafe {
+        let mut count = 0;
+        let holders = pg_sys::GetLockConflicts(&locktag, mode, &mut count);
+        for at in 0..count as usize {
+            if let Some(process) = super::raw::process_of(*holders.add(at)).as_mut() {
+                pg_sys::SetLatch(&mut process.procLatch);
+            }
+        }
+        pg_sys::pfree(holders.cast());
+    }
 }
 
 fn acquire(tag: Tag, mode: i32, dont_wait: bool) -> bool {

@@ -9,6 +9,7 @@ pub mod call;
 pub mod catalog;
 pub mod cell;
 pub mod changes;
+pub mod client;
 pub mod clock;
 pub mod counters;
 pub mod ddl;
@@ -17,6 +18,7 @@ pub mod fleet_rows;
 pub mod identity;
 pub mod key;
 pub mod keys;
+pub mod latch;
 pub mod locks;
 pub mod members;
 #[cfg(feature = "mutants")]

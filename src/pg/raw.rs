@@ -60,6 +60,11 @@ unsafe extern "C-unwind" {
     fn palloc0(size: usize) -> *mut std::ffi::c_void;
     fn cstring_to_text_with_len(text: *const std::ffi::c_char, length: i32) -> *mut pg_sys::text;
     pub fn heap_freetuple(tuple: pg_sys::HeapTuple);
+    pub fn pq_check_connection() -> bool;
+    pub fn enable_timeout_after(timeout: i32, delay_ms: i32);
+    pub fn disable_timeout(timeout: i32, keep_indicator: bool);
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    fn BackendIdGetProc(backend: i32) -> *mut pg_sys::PGPROC;
     fn heap_update(
         relation: pg_sys::Relation,
         old: pg_sys::ItemPointer,
@@ -71,6 +76,22 @@ unsafe extern "C-unwind" {
         mode: *mut pg_sys::LockTupleMode::Type,
         #[cfg(not(feature = "pg15"))] update_indexes: *mut pg_sys::TU_UpdateIndexes::Type,
     ) -> pg_sys::TM_Result::Type;
+}
+
+/// The server's timer for looks at the client's connection, as utils/timeout.h numbers it.
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+pub const CLIENT_CONNECTION_CHECK_TIMEOUT: i32 = 10;
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+pub const CLIENT_CONNECTION_CHECK_TIMEOUT: i32 = 11;
+
+/// The process that runs this transaction; null if it has ended, or is a prepared one.
+pub fn process_of(transaction: pg_sys::VirtualTransactionId) -> *mut pg_sys::PGPROC {
+    // SAFETY: looks a number up in shared memory that is there as long as the server.
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    return unsafe { BackendIdGetProc(transaction.backendId) };
+    // SAFETY: the same.
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    return unsafe { pg_sys::ProcNumberGetProc(transaction.procNumber) };
 }
 
 /// heap_update without a crosscheck snapshot. Unless it is to wait, somebody's lock on the row, also

@@ -15,6 +15,9 @@ pub struct Hooks {
     pub before_commit: fn() -> Result<()>,
     /// The same before PREPARE TRANSACTION.
     pub before_prepare: fn() -> Result<()>,
+    /// After the commit, when others can see what it did; its locks are still there. No error may
+    /// come of it.
+    pub committed: fn(),
     /// After commit, abort or prepare.
     pub ended: fn(),
     pub sub_committed: fn(SubId, SubId),
@@ -43,7 +46,12 @@ unsafe extern "C-unwind" fn transaction_turns(
     let verdict = match event {
         E::XACT_EVENT_PRE_COMMIT => (hooks.before_commit)(),
         E::XACT_EVENT_PRE_PREPARE => (hooks.before_prepare)(),
-        E::XACT_EVENT_COMMIT | E::XACT_EVENT_ABORT | E::XACT_EVENT_PREPARE => {
+        E::XACT_EVENT_COMMIT => {
+            (hooks.committed)();
+            (hooks.ended)();
+            Ok(())
+        }
+        E::XACT_EVENT_ABORT | E::XACT_EVENT_PREPARE => {
             (hooks.ended)();
             Ok(())
         }

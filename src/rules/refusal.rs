@@ -255,6 +255,20 @@ pub fn busy(lease: &str, who: &str, waited_ms: u64) -> Refusal {
         .hint("Try again, or raise lock_timeout.")
 }
 
+/// `why` is a full sentence.
+pub fn cannot_wait(lease: &str, why: &str) -> Refusal {
+    Refusal::new(Code::NotInState, format!("cannot wait for lease \"{lease}\" in this transaction"))
+        .detail(why)
+        .hint("Wait for a lease in a READ COMMITTED transaction of its own.")
+}
+
+/// `fact` says who has the lease.
+pub fn waited_in_vain(lease: &str, waited_ms: i32, fact: &str) -> Refusal {
+    Refusal::new(Code::Busy, format!("lease \"{lease}\" did not become free in time"))
+        .detail(format!("Waited {waited_ms} ms. {fact}"))
+        .hint("Ask again, or wait for longer.")
+}
+
 pub fn guarded_work_open(waited_ms: u64) -> Refusal {
     Refusal::new(Code::Busy, "leases are in use")
         .detail(format!("Waited {waited_ms} ms for open transactions that use leases."))

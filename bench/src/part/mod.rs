@@ -7,6 +7,7 @@ pub mod growth;
 pub mod guard;
 pub mod lease;
 pub mod starve;
+pub mod wait;
 
 use crate::report::Section;
 use crate::scale::Scale;
@@ -18,11 +19,12 @@ pub struct Part {
     pub run: fn(Scale) -> Result<Section>,
 }
 
-pub const ALL: [Part; 6] = [
+pub const ALL: [Part; 7] = [
     Part { name: "guard", run: guard::run },
     Part { name: "bulk", run: bulk::run },
     Part { name: "cost", run: cost::run },
     Part { name: "lease", run: lease::run },
     Part { name: "starve", run: starve::run },
+    Part { name: "wait", run: wait::run },
     Part { name: "growth", run: growth::run },
 ];

@@ -21,7 +21,7 @@ impl Answer {
     }
 }
 
-fn ask(
+pub fn ask(
     client: &mut impl GenericClient,
     call: &str,
     arguments: &[&(dyn postgres::types::ToSql + Sync)],

@@ -148,6 +148,14 @@ fn threads_are(pid: i32, state: char) -> bool {
     })
 }
 
+/// How often a process has gone to sleep.
+pub fn times_slept(pid: i32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"));
+    let count = line.and_then(|line| line.split_whitespace().nth(1)).context("no count")?;
+    count.parse().with_context(|| format!("\"{count}\" is no number"))
+}
+
 /// The resident memory of a process, in kB.
 pub fn resident_kb(pid: i32) -> Result<i64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;

@@ -179,7 +179,7 @@ fn random_value(
     if random.below(5) > 1 {
         return harmless(function, argument, token);
     }
-    if argument.name == "over" {
+    if ["over", "wait"].contains(&argument.name.as_str()) {
         return Ok(random.one_of(LENGTHS).to_owned());
     }
     let sql_type = argument.sql_type.as_str();

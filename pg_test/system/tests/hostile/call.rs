@@ -82,7 +82,7 @@ pub fn harmless(function: &Function, argument: &Argument, token: i64) -> Result<
         "workers" => "'{a,b}'",
         "ttl" => "'1 min'",
         // a call takes as long as this
-        "over" => "'1 ms'",
+        "over" | "wait" => "'1 ms'",
         "role" => "'postgres'",
         "pattern" => "'job:*'",
         "rights" => "'{use}'",
