@@ -59,7 +59,8 @@ pub fn owner_of(relation: pg_sys::Oid) -> pg_sys::Oid {
     unsafe {
         let open = pg_sys::relation_open(relation, pg_sys::AccessShareLock as i32);
         let owner = (*(*open).rd_rel).relowner;
-        pg_sys::relation_close(open, pg_sys::NoLock as i32);
+        // not kept: who only waits for a lease must not hold up lease_void_all
+        pg_sys::relation_close(open, pg_sys::AccessShareLock as i32);
         owner
     }
 }
