@@ -9,6 +9,7 @@ use super::access;
 use super::acquire::{Wish, acquire_one};
 use super::grant;
 use crate::fence::transaction;
+use crate::ops::counters::{self, Event};
 use crate::pg::answer::Answer;
 use crate::pg::client::{self, Watch};
 use crate::pg::key::Key;
@@ -42,7 +43,7 @@ fn queue(key: &Key) -> Tag {
 pub fn acquire(key: &Rc<Key>, wish: &Wish, wait_ms: i32) -> Result<Answer> {
     check_place(key)?;
     let deadline = clock::steady() + Micros::from(wait_ms) * 1_000;
-    let mut waiter = Waiter { key, wish, wait_ms, deadline, impossible: None };
+    let mut waiter = Waiter { key, wish, wait_ms, deadline, impossible: None, waits: false };
     // who has the lease already does not queue for it
     if waiter.has_it()
         && let Some(answer) = waiter.attempt(None)?
@@ -50,8 +51,11 @@ pub fn acquire(key: &Rc<Key>, wish: &Wish, wait_ms: i32) -> Result<Answer> {
         return Ok(answer);
     }
     let _watch: Watch = client::watch();
-    if !locks::lock_within(queue(key), locks::CHANGE, waiter.left_ms()) {
-        return Err(waiter.waited_in_vain());
+    if !locks::try_lock(queue(key), locks::CHANGE) {
+        waiter.has_to_wait();
+        if !locks::lock_within(queue(key), locks::CHANGE, waiter.left_ms()) {
+            return Err(waiter.waited_in_vain());
+        }
     }
     waiter.wait_at_the_head()
 }
@@ -80,6 +84,7 @@ struct Waiter<'a> {
     deadline: Micros,
     /// An expiry further away than its ttl, and when it was first seen.
     impossible: Option<(Micros, Micros)>,
+    waits: bool,
 }
 
 /// What the head does next.
@@ -111,6 +116,7 @@ impl Waiter<'_> {
                 Next::Try => self.attempt(None)?,
                 Next::Take(row) => self.attempt(Some(row))?,
                 Next::SleepUs(us) => {
+                    self.has_to_wait();
                     let us = us.min(self.left_us()).clamp(0, Micros::from(LOOK_MS) * 1_000);
                     latch::sleep(us.unsigned_abs().div_ceil(1_000).cast_signed());
                     None
@@ -122,6 +128,14 @@ impl Waiter<'_> {
                 None => {}
             }
         }
+    }
+
+    /// Each wait is counted once.
+    fn has_to_wait(&mut self) {
+        if !self.waits {
+            counters::count(self.key, Event::Wait);
+        }
+        self.waits = true;
     }
 
     fn next(&mut self, seen: Option<LeaseRow>) -> Next {
