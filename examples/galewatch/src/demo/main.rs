@@ -42,7 +42,11 @@ fn run(args: &Args) -> Result<bool> {
     let mover = mover::program()?;
     let stage = Stage::set(args.readings)?;
     let nights = [night(&stage, &mover, &out, false)?, night(&stage, &mover, &out, true)?];
+    let (lines, handovers) = stage.handovers()?;
     drop(stage);
+    let leases = out.join("handovers.svg");
+    fs::write(&leases, handovers).context("cannot write the handovers")?;
+    report::handovers(&lines, &leases);
     let svg = out.join("timeline.svg");
     fs::write(&svg, picture::draw(&nights)).context("cannot write the picture")?;
     report::end(&nights, &svg);

@@ -38,6 +38,13 @@ fn counts(night: &Night) {
     println!("          {:>10}  rows too many, to be cleared up", grouped(counts.doubled));
 }
 
+/// Who held the lease in the second night, as its database remembers it.
+pub fn handovers(lines: &[String], svg: &Path) {
+    println!("\nWHO HELD THE LEASE in the second night: SELECT lease_timeline('mover')\n");
+    lines.iter().for_each(|line| println!("{line}"));
+    println!("\nThe same as a picture is {}", svg.display());
+}
+
 /// Both nights side by side, and what to do next.
 pub fn end(nights: &[Night], svg: &Path) {
     println!("\nREADINGS LOST");

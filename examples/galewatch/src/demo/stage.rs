@@ -54,6 +54,14 @@ impl Stage {
         Ok(())
     }
 
+    /// Who held the lease in this night: as lines for a terminal, and as a picture.
+    pub fn handovers(&self) -> Result<(Vec<String>, String)> {
+        let mut routing = self.routing.connect(ROUTING_DB)?;
+        let lines = routing.query("SELECT lease_timeline('mover')", &[])?;
+        let svg = routing.query_one("SELECT lease_timeline_svg('mover')", &[])?;
+        Ok((lines.iter().map(|row| row.get(0)).collect(), svg.get(0)))
+    }
+
     /// The connection strings that a mover is started with.
     pub fn for_movers(&self) -> [String; 3] {
         let places =
