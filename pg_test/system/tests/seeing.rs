@@ -91,6 +91,23 @@ fn no_grant_fails_for_its_notification() -> Result<()> {
     Ok(())
 }
 
+/// Breaks if the setting of a database were not that of everybody's sessions in it.
+#[test]
+fn a_database_notifies_whoever_changes_ownership() -> Result<()> {
+    let (server, mut client) = SHARED.database("everybody")?;
+    client.batch_execute(
+        "ALTER DATABASE everybody SET pg_lease.notify = on;
+         CREATE ROLE taker LOGIN; SELECT lease_allow('taker', 'job')",
+    )?;
+    let mut listener = server.connect("everybody")?;
+    listener.batch_execute("LISTEN pg_lease")?;
+    let mut taker = server.config("everybody").user("taker").connect(NoTls)?;
+    grant(&mut taker, "job", "a")?;
+    assert_eq!(heard(&mut listener)?.len(), 1);
+    refused(taker.batch_execute("SET pg_lease.notify = off"), "42501")?;
+    Ok(())
+}
+
 fn preloaded(name: &str) -> Result<Server> {
     Server::builder(name).conf("shared_preload_libraries = 'pg_lease'").start()
 }
