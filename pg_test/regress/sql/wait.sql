@@ -103,3 +103,6 @@ FROM lease_acquire('job', 'b', wait => '10 s');
 SELECT now AS began FROM lease_acquire('q', 'a', '100 ms', quiet_period => '300 ms') \gset
 SELECT status, now - :'began' >= '400 ms' AS after_the_quiet_period
 FROM lease_acquire('q', 'b', wait => '10 s');
+
+DROP TABLE began, note;
+DELETE FROM lease.lease;
