@@ -9,21 +9,25 @@ COMMENT ON FUNCTION lease.guard_writes() IS
     'token is missing, stale or ended, 39P01 when it was attached by hand in a wrong way.';
 
 CREATE FUNCTION lease_guard(
-    relation regclass, lease text, mode text DEFAULT 'current', always boolean DEFAULT true,
-    signed boolean DEFAULT false, OUT guarded regclass, OUT guard text)
+    relation regclass, lease text DEFAULT NULL, mode text DEFAULT 'current',
+    always boolean DEFAULT true, signed boolean DEFAULT false, lease_column text DEFAULT NULL,
+    prefix text DEFAULT '', OUT guarded regclass, OUT guard text)
     RETURNS SETOF record
     LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_guard';
-REVOKE ALL ON FUNCTION lease_guard(regclass, text, text, boolean, boolean) FROM PUBLIC;
-COMMENT ON FUNCTION lease_guard(regclass, text, text, boolean, boolean) IS
+REVOKE ALL ON FUNCTION lease_guard(regclass, text, text, boolean, boolean, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION lease_guard(regclass, text, text, boolean, boolean, text, text) IS
     'From now on the table, its partitions and its inheritance children, present and later, refuse '
-    'every writer that does not present a good token of the lease. mode: current, live or newest. '
+    'every writer that does not present a good token of the lease; or, with lease_column instead of '
+    'lease, of the leases of the rows that it writes: prefix || what the column says, before and '
+    'after. mode: current, live or newest. '
     'always: fires under session_replication_role = replica too. signed: takes a token only with a '
     'good signature. Returns a row per table of the tree: '
     'guard created, or kept because it was there. Raises 42501 unless the caller owns every table of '
     'the tree, 42809 for what cannot be guarded (foreign tables, views, tables with INSTEAD rules, '
-    'targets of a subscription, a table whose parent has no such guard), 42710 for a guard of the same lease in another mode, 42P01 for an '
-    'unknown table, 22023 and 22004 for bad arguments.';
+    'targets of a subscription, a table whose parent has no such guard, columns of types that cannot '
+    'name leases), 42710 for a guard of the same lease in another mode and for another row guard, '
+    '42P01 for an unknown table, 42703 for an unknown column, 22023 and 22004 for bad arguments.';
 
 CREATE FUNCTION lease_unguard(relation regclass, lease text DEFAULT NULL) RETURNS bigint
     LANGUAGE c VOLATILE PARALLEL UNSAFE

@@ -42,6 +42,8 @@ COMMENT ON VIEW lease.status IS
 CREATE VIEW lease.guards AS
 SELECT t.tgrelid::pg_catalog.regclass AS relation,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1) AS lease,
+       NULL::pg_catalog.text AS lease_column,
+       NULL::pg_catalog.text AS prefix,
        pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2) AS mode,
        t.tgnargs OPERATOR(pg_catalog.>) 2::pg_catalog.int2 AS signed,
        CASE WHEN t.tgtype OPERATOR(pg_catalog.<>) 62::pg_catalog.int2
@@ -55,13 +57,17 @@ SELECT t.tgrelid::pg_catalog.regclass AS relation,
             ELSE 'disabled' END AS enabled,
        t.tgname AS trigger
 FROM pg_catalog.pg_trigger AS t
-WHERE t.tgfoid OPERATOR(pg_catalog.=) 'lease.guard_writes()'::pg_catalog.regprocedure::pg_catalog.oid;
+WHERE t.tgfoid OPERATOR(pg_catalog.=) 'lease.guard_writes()'::pg_catalog.regprocedure::pg_catalog.oid
+UNION ALL
+SELECT r.relation, NULL, r.lease_column, r.prefix, r.mode, r.signed, r.enabled, r.trigger::pg_catalog.name
+FROM lease.row_guards() AS r;
 REVOKE ALL ON TABLE lease.guards FROM PUBLIC;
 GRANT SELECT ON TABLE lease.guards TO PUBLIC;
 COMMENT ON VIEW lease.guards IS
     'Every guard, read from the triggers themselves: enabled is always, origin (off under '
     'session_replication_role = replica), replica, disabled, or partial (made by hand, and does '
-    'not fire before every statement that writes).';
+    'not fire before every statement that writes; or a row guard with a trigger that is missing or '
+    'another). A row guard has a lease_column and a prefix instead of a lease.';
 
 CREATE VIEW lease.keys AS
 SELECT k.public_key,

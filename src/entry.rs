@@ -34,6 +34,9 @@ crate::sql_functions! {
     pg_lease_key_trust, pg_finfo_pg_lease_key_trust => fence::signature::trust;
     pg_lease_key_distrust, pg_finfo_pg_lease_key_distrust => fence::signature::distrust;
     pg_lease_guard_writes, pg_finfo_pg_lease_guard_writes => fence::guard::guard_writes;
+    pg_lease_guard_row, pg_finfo_pg_lease_guard_row => fence::row::guard_row;
+    pg_lease_guard_rows, pg_finfo_pg_lease_guard_rows => fence::row::guard_rows;
+    pg_lease_row_guards, pg_finfo_pg_lease_row_guards => pg::row_triggers::list;
     pg_lease_changed_by_hand, pg_finfo_pg_lease_changed_by_hand => fence::memory::changed_by_hand;
     pg_lease_guard, pg_finfo_pg_lease_guard => fence::attach::guard;
     pg_lease_unguard, pg_finfo_pg_lease_unguard => fence::attach::unguard;

@@ -40,6 +40,7 @@ pgrx::extension_sql_file!("../sql/timeline.sql", name = "timeline", requires = [
 pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["access"]);
 pgrx::extension_sql_file!("../sql/keys.sql", name = "keys", requires = ["fence"]);
 pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["keys"]);
+pgrx::extension_sql_file!("../sql/row_guards.sql", name = "row_guards", requires = ["guards"]);
 pgrx::extension_sql_file!("../sql/evict.sql", name = "evict", requires = ["guards"]);
 pgrx::extension_sql_file!("../sql/fleet.sql", name = "fleet", requires = ["leases"]);
 pgrx::extension_sql_file!("../sql/arguments.sql", name = "arguments", requires = ["guards"]);
@@ -49,6 +50,6 @@ pgrx::extension_sql_file!("../sql/drain.sql", name = "drain", requires = ["work"
 pgrx::extension_sql_file!(
     "../sql/views.sql",
     name = "views",
-    requires = ["guards", "evict", "fleet", "once", "work", "drain", "timeline"]
+    requires = ["row_guards", "evict", "fleet", "once", "work", "drain", "timeline"]
 );
 pgrx::extension_sql_file!("../sql/doctor.sql", name = "doctor", requires = ["views"], finalize);

@@ -16,6 +16,8 @@ enum Guard {
     Trigger(&'static str),
     /// pg_lease: lease and mode.
     Lease(&'static str, &'static str),
+    /// pg_lease's row guard, on a column more than the others have.
+    Rows,
 }
 
 /// How its transaction looks.
@@ -82,6 +84,7 @@ pub const CURRENT: Way = way(
 pub const LIVE: Way = way("live", "pg_lease, mode live", Guard::Lease(LEASE, "live"), Shape::Bare);
 pub const NEWEST: Way =
     way("newest", "pg_lease, mode newest", Guard::Lease(FAR, "newest"), Shape::Bare);
+pub const ROW_GUARD: Way = way("rows", "pg_lease, row guard", Guard::Rows, Shape::Bare);
 pub const CHECK_BLOCK: Way = way(
     "check_block",
     "pg_lease, lease_fence_check first",
@@ -146,6 +149,10 @@ impl Way {
             Guard::Lease(lease, mode) => {
                 format!("SELECT lease_guard('{table}', '{lease}', '{mode}');")
             }
+            Guard::Rows => format!(
+                "ALTER TABLE {table} ADD job text NOT NULL DEFAULT 'bench'; \
+                 SELECT lease_guard('{table}', lease_column => 'job', prefix => 'job/');"
+            ),
         };
         bed.server.execute(
             "postgres",

@@ -1,5 +1,6 @@
 //! lease_guard and lease_unguard, and the cover of tables that join a guarded tree later.
 
+use super::attach_rows;
 use crate::lease::{check_writable, grant, wait_ms};
 use crate::ops::doctor;
 use crate::pg::answer::Guarded;
@@ -7,6 +8,7 @@ use crate::pg::call::Args;
 use crate::pg::ddl::{self, Fires, Guard};
 use crate::pg::key::key;
 use crate::pg::locks::{self, Class, Tag};
+use crate::pg::row_triggers::{self, RowRule};
 use crate::pg::trigger::SIGNED;
 use crate::rules::fence::Mode;
 use crate::rules::refusal::{self, Refusal, Result};
@@ -15,26 +17,46 @@ use crate::rules::{hash, name};
 /// lease_guard: covers the table and everything below it.
 pub fn guard(args: &Args) -> Result<Vec<Guarded>> {
     let relation = args.oid(0, "relation")?;
-    let lease = args.text(1, "lease")?;
     let mode = Mode::parse(args.text(2, "mode")?)?;
     let fires = if args.boolean(3, "always")? { Fires::Always } else { Fires::Origin };
     let signed = args.boolean(4, "signed")?;
+    let prefix = args.text(6, "prefix")?;
+    let Some(column) = args.optional_text(5) else {
+        let wanted = Wanted { lease: args.text(1, "lease")?, mode: mode.name(), signed, fires };
+        let no_prefix = prefix.is_empty().then_some(()).ok_or_else(refusal::rows::lease_or_column);
+        return no_prefix.and_then(|()| guard_table(relation, &wanted));
+    };
+    if args.optional_text(1).is_some() {
+        return Err(refusal::rows::lease_or_column());
+    }
+    let (column, prefix) = (column.to_owned(), prefix.to_owned());
+    let rule = RowRule { column, prefix, mode: mode.name().to_owned(), signed };
+    attach_rows::guard(relation, &rule, fires)
+}
+
+fn guard_table(relation: u32, wanted: &Wanted) -> Result<Vec<Guarded>> {
+    let lease = wanted.lease;
     name::check_lease(lease)?;
     check_writable("lease_guard")?;
     check_owned(relation)?;
+    let tree = locked_tree(relation)?;
+    let key = key(lease);
+    grant::lock_or_busy(&key, Tag::of_name(Class::Guards, key.hash), locks::INTENT, wait_ms())?;
+    refuse_open_parents(&tree, lease)?;
+    let guarded = tree.iter().map(|member| wanted.on(*member)).collect::<Result<_>>()?;
+    doctor::note_guards(&tree);
+    Ok(guarded)
+}
+
+/// The table and everything below it, locked, the caller's, and such as can be guarded.
+pub fn locked_tree(relation: u32) -> Result<Vec<u32>> {
     ddl::lock_table(relation, false);
     let tree = ddl::tree(relation, false);
     for member in &tree {
         check_owned(*member)?;
         ddl::check_guardable(*member)?;
     }
-    let key = key(lease);
-    grant::lock_or_busy(&key, Tag::of_name(Class::Guards, key.hash), locks::INTENT, wait_ms())?;
-    let wanted = Wanted { lease, mode: mode.name(), signed, fires };
-    refuse_open_parents(&tree, lease)?;
-    let guarded = tree.iter().map(|member| wanted.on(*member)).collect::<Result<_>>()?;
-    doctor::note_guards(&tree);
-    Ok(guarded)
+    Ok(tree)
 }
 
 /// Statement triggers fire for the table that a statement names: through a parent without the same
@@ -55,7 +77,7 @@ fn find_guard(relation: u32, lease: &str) -> Option<Guard> {
     ddl::guards(relation).into_iter().find(|guard| guard.lease == lease && guard.whole)
 }
 
-fn check_owned(relation: u32) -> Result<()> {
+pub fn check_owned(relation: u32) -> Result<()> {
     if !ddl::exists(relation) {
         return Err(refusal::unknown_table(relation));
     }
@@ -129,14 +151,15 @@ pub fn unguard(args: &Args) -> Result<i64> {
     ddl::lock_table(relation, true);
     check_owned(relation)?;
     let here = wanted_guards(relation, lease);
-    if here.is_empty() {
+    let rows = lease.is_none() && row_triggers::of(relation).is_some();
+    if here.is_empty() && !rows {
         // one that somebody has dropped is missed by lease_doctor until then
         if doctor::forget_guards(&ddl::tree(relation, true)) > 0 {
             return Ok(0);
         }
         return Err(refusal::no_guard(&ddl::name(relation), lease));
     }
-    refuse_hole(relation, &here)?;
+    refuse_hole(relation, &here, rows)?;
     let mut dropped = 0;
     let tree = ddl::tree(relation, true);
     tree.iter().try_for_each(|member| check_owned(*member))?;
@@ -147,6 +170,9 @@ pub fn unguard(args: &Args) -> Result<i64> {
                 ddl::drop_guard(&guard);
                 dropped += 1;
             }
+        }
+        if rows {
+            dropped += attach_rows::take_off(member);
         }
     }
     doctor::forget_guards(&tree);
@@ -164,8 +190,9 @@ fn parent_with(relation: u32, guard: &Guard) -> Option<u32> {
     ddl::parents(relation).into_iter().find(|parent| find_guard(*parent, &guard.lease).is_some())
 }
 
-fn refuse_hole(relation: u32, guards: &[Guard]) -> Result<()> {
-    match guards.iter().find_map(|guard| parent_with(relation, guard)) {
+fn refuse_hole(relation: u32, guards: &[Guard], rows: bool) -> Result<()> {
+    let parent = guards.iter().find_map(|guard| parent_with(relation, guard));
+    match parent.or_else(|| attach_rows::parent_with(relation).filter(|_| rows)) {
         None => Ok(()),
         Some(parent) => {
             Err(refusal::guarded_through_parent(&ddl::name(relation), &ddl::name(parent)))
@@ -189,6 +216,7 @@ fn cover_down(relation: u32) -> Result<()> {
 /// owner has disabled stays so: that is the owner's right, and lease.guards shows it.
 fn cover_one(relation: u32) -> Result<()> {
     for parent in ddl::parents(relation) {
+        attach_rows::cover(relation, parent)?;
         for guard in ddl::guards(parent).into_iter().filter(|guard| guard.whole) {
             cover_with(relation, &guard)?;
         }

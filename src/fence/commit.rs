@@ -2,7 +2,7 @@
 //! the commit. A transaction of an old holder commits before the takeover does, or never.
 
 use super::transaction::{self, Entry, Rule};
-use super::{check, newest};
+use super::{check, newest, presented, row};
 use crate::lease::wait;
 use crate::mutant::{Mutant, is_on};
 use crate::ops::refused;
@@ -14,7 +14,7 @@ pub const HOOKS: Hooks = Hooks {
     before_commit,
     before_prepare,
     committed: wait::wake,
-    ended: transaction::forget,
+    ended,
     sub_committed: transaction::hand_to_parent,
     sub_aborted: transaction::undo,
 };
@@ -32,6 +32,12 @@ fn before_commit() -> Result<()> {
         xact::commit_durably();
     }
     if is_on(Mutant::CommitCheck) { Ok(()) } else { decide() }
+}
+
+fn ended() {
+    transaction::forget();
+    presented::forget_many();
+    row::forget();
 }
 
 fn before_prepare() -> Result<()> {

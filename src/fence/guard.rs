@@ -22,9 +22,9 @@ struct Passed {
 
 /// What a pass depends on: the transaction's state and the settings, by their versions, and the
 /// caller.
-type Circumstances = (u64, u64, u32);
+pub type Circumstances = (u64, u64, u32);
 
-fn circumstances() -> Circumstances {
+pub fn circumstances() -> Circumstances {
     (transaction::version(), settings::presented(), role::caller())
 }
 

@@ -8,7 +8,7 @@ use crate::pg::call::Args;
 use crate::pg::key::{Good, Key};
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, Which};
-use crate::pg::{catalog, clock, ddl, identity, role};
+use crate::pg::{catalog, clock, ddl, identity, role, row_triggers};
 use crate::rules::fence::{Standing, standing};
 use crate::rules::refusal::{self, Result};
 use crate::rules::time::{MINT_EPOCH, is_from_the_future};
@@ -88,6 +88,14 @@ pub fn refuse_unraised(key: &Key, token: i64) -> Result<()> {
     }
 }
 
+/// The same for a row: only lease_fence_raise, and lease_fence_check, raise its lease's token.
+pub fn refuse_unraised_row(key: &Key, token: i64) -> Result<()> {
+    match standing(rows::newest_token(key), token) {
+        Standing::Above => Err(refusal::rows::unraised(&key.name, token)),
+        Standing::Below | Standing::Equal => Ok(()),
+    }
+}
+
 /// Whoever raises the newest token locks out commits under the old one, and other raisers, until its
 /// transaction ends.
 fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
@@ -111,7 +119,7 @@ fn raise(key: &Rc<Key>, token: i64) -> Result<()> {
 
 /// A token above the newest that has no signature: nothing proves that it was granted.
 fn refuse_unproven(key: &Key, token: i64) -> Result<()> {
-    if ddl::wants_signatures(&key.name) {
+    if ddl::wants_signatures(&key.name) || row_triggers::wants_signatures(&key.name) {
         return Err(refusal::not_signed(&key.name, token, None));
     }
     refuse_future(key, token)

@@ -3,6 +3,7 @@
 //! Everything here belongs to a subtransaction: rolled back, it is forgotten; released, it is its
 //! parent's. Nothing outlives the transaction.
 
+use super::positions::Positions;
 use super::presented::Shown;
 use crate::pg::cell::Backend;
 use crate::pg::key::Key;
@@ -45,8 +46,10 @@ struct Mark {
 
 struct State {
     entries: Vec<Entry>,
+    places: Positions,
     /// Presented by lease_fence_check.
     declared: Vec<Mark>,
+    declared_places: Positions,
     /// Granted, or raised, in this transaction.
     granted: Vec<Mark>,
     /// Changes of ownership.
@@ -55,7 +58,7 @@ struct State {
     begun: Vec<Mark>,
     /// The commit check has run: what comes later is decided at once.
     deciding: bool,
-    /// Rises with every change of the above.
+    /// Rises with every change of the above that could make a check fail that has passed.
     version: u64,
 }
 
@@ -67,12 +70,19 @@ fn change<R>(f: impl FnOnce(&mut State) -> R) -> R {
     })
 }
 
-/// While this stays the same, so does everything that the transaction answers for and has declared.
+/// While this stays the same, the transaction still answers for all that it answered for, and has
+/// declared nothing else.
 pub fn version() -> u64 {
     STATE.with(|state| state.version)
 }
 
 impl State {
+    /// Items have been taken off the ends.
+    fn keep_places(&mut self) {
+        self.places.keep(self.entries.len());
+        self.declared_places.keep(self.declared.len());
+    }
+
     fn marks(&mut self) -> [&mut Vec<Mark>; 4] {
         [&mut self.declared, &mut self.granted, &mut self.changed, &mut self.begun]
     }
@@ -80,7 +90,9 @@ impl State {
 
 static STATE: Backend<State> = Backend::new(State {
     entries: Vec::new(),
+    places: Positions::new(),
     declared: Vec::new(),
+    declared_places: Positions::new(),
     granted: Vec::new(),
     changed: Vec::new(),
     begun: Vec::new(),
@@ -91,13 +103,15 @@ static STATE: Backend<State> = Backend::new(State {
 /// Whether the transaction answers for this already, so that nothing need be read again.
 pub fn answers_for(key: &Key, token: i64, rule: Rule, role: u32) -> bool {
     STATE.with(|state| {
-        state.entries.iter().rev().any(|entry| {
+        let wanted = |entry: &Entry| {
             entry.token == token
                 && entry.rule == rule
                 && entry.role == role
                 && entry.settled_by.is_none()
                 && *entry.key == *key
-        })
+        };
+        let hash_of = |entry: &Entry| entry.key.hash;
+        state.places.find_last(&state.entries, key.hash, hash_of, wanted).is_some()
     })
 }
 
@@ -105,7 +119,8 @@ pub fn answers_for(key: &Key, token: i64, rule: Rule, role: u32) -> bool {
 pub fn answer_for(key: &Rc<Key>, token: i64, rule: Rule, role: u32) {
     let by = xact::current();
     let entry = Entry { key: Rc::clone(key), token, rule, role, by, settled_by: None };
-    change(|state| state.entries.push(entry));
+    // what has passed before goes on passing: no change of version
+    STATE.with(|state| state.entries.push(entry));
 }
 
 pub fn entries() -> usize {
@@ -139,7 +154,9 @@ pub fn declare(key: &Rc<Key>, shown: Shown) {
 /// What lease_fence_check presented last for this lease.
 pub fn declared(key: &Key) -> Option<Shown> {
     STATE.with(|state| {
-        let mark = state.declared.iter().rev().find(|mark| *mark.key == *key)?;
+        let hash_of = |mark: &Mark| mark.key.hash;
+        let places = &mut state.declared_places;
+        let mark = places.find_last(&state.declared, key.hash, hash_of, |m| *m.key == *key)?;
         Some(Shown { token: mark.token, signature: mark.signature })
     })
 }
@@ -217,6 +234,7 @@ pub fn forget() {
             marks.clear();
             marks.shrink_to(ROOM);
         }
+        state.keep_places();
         state.deciding = false;
     });
 }
@@ -242,14 +260,21 @@ pub fn hand_to_parent(mine: SubId, parent: SubId) {
 
 pub fn undo(mine: SubId) {
     change(|state| {
-        state.entries.retain(|entry| entry.by != mine);
+        take_off(&mut state.entries, |entry| entry.by == mine);
         for entry in &mut state.entries {
             if entry.settled_by == Some(mine) {
                 entry.settled_by = None;
             }
         }
         for marks in state.marks() {
-            marks.retain(|mark| mark.by != mine);
+            take_off(marks, |mark| mark.by == mine);
         }
+        state.keep_places();
     });
+}
+
+/// Takes the items of a subtransaction off: the last ones, as while it was open nobody else added any.
+fn take_off<T>(items: &mut Vec<T>, its: impl Fn(&T) -> bool) {
+    let kept = items.iter().rposition(|item| !its(item)).map_or(0, |last| last + 1);
+    items.truncate(kept);
 }

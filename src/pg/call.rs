@@ -45,6 +45,15 @@ impl Args {
         Ok(text(self.needed(index, name)?))
     }
 
+    /// The bytes of a text, as the database keeps them.
+    pub fn optional_bytes(&self, index: usize) -> Option<&[u8]> {
+        self.datum(index).map(bytes)
+    }
+
+    pub fn bytes(&self, index: usize, name: &str) -> Result<&[u8]> {
+        Ok(bytes(self.needed(index, name)?))
+    }
+
     pub fn optional_bigint(&self, index: usize) -> Option<i64> {
         self.datum(index).map(|datum| datum.value() as i64)
     }

@@ -24,6 +24,8 @@ pub struct Objects {
     pub answer: pg_sys::Oid,
     pub ownership: pg_sys::Oid,
     pub guard_writes: pg_sys::Oid,
+    pub guard_rows: pg_sys::Oid,
+    pub guard_row: pg_sys::Oid,
 }
 
 static OBJECTS: Backend<Option<Objects>> = Backend::new(None);
@@ -69,6 +71,7 @@ pub fn objects() -> Objects {
 fn look_up() -> Objects {
     // SAFETY: plain catalog look-ups by name; each raises or returns an OID.
     unsafe {
+        let row = [pg_sys::TEXTOID, pg_sys::TEXTOID, pg_sys::TEXTOID, pg_sys::BOOLOID];
         let schema = pg_sys::get_namespace_oid(c"lease".as_ptr(), false);
         Objects {
             lease: relation(c"lease", schema),
@@ -86,7 +89,9 @@ fn look_up() -> Objects {
             incarnations: relation(c"incarnations", schema),
             answer: relation(c"answer", schema),
             ownership: relation(c"ownership", schema),
-            guard_writes: guard_function(),
+            guard_writes: function("guard_writes", &[]),
+            guard_rows: function("guard_rows", &[]),
+            guard_row: function("guard_row", &row),
         }
     }
 }
@@ -100,20 +105,27 @@ unsafe fn relation(name: &CStr, schema: pg_sys::Oid) -> pg_sys::Oid {
     oid
 }
 
-/// The trigger function that every guard calls.
-unsafe fn guard_function() -> pg_sys::Oid {
-    // SAFETY: builds a list of two String nodes in the current memory context and looks it up.
-    unsafe { pg_sys::LookupFuncName(guard_function_name(), 0, std::ptr::null(), false) }
+unsafe fn function(name: &str, types: &[pg_sys::Oid]) -> pg_sys::Oid {
+    // SAFETY: looks up a list of names and so many types, or raises.
+    unsafe {
+        let names = names(&["lease", name]);
+        pg_sys::LookupFuncName(names, types.len() as i32, types.as_ptr(), false)
+    }
 }
 
-/// lease.guard_writes as a list of names, in the current memory context.
-pub fn guard_function_name() -> *mut pg_sys::List {
-    // SAFETY: pstrdup and makeString allocate; lappend takes a null list as an empty one.
-    unsafe {
-        let node = |text: &CStr| pg_sys::makeString(pg_sys::pstrdup(text.as_ptr())).cast();
-        let list = pg_sys::lappend(std::ptr::null_mut(), node(c"lease"));
-        pg_sys::lappend(list, node(c"guard_writes"))
-    }
+/// A list of String nodes, in the current memory context.
+pub fn names(texts: &[&str]) -> *mut pg_sys::List {
+    // SAFETY: makeString allocates; lappend takes a null list as an empty one.
+    let append = |list, text: &&str| unsafe {
+        pg_sys::lappend(list, pg_sys::makeString(copy(text)).cast())
+    };
+    texts.iter().fold(std::ptr::null_mut(), append)
+}
+
+/// A text as the server's, in the current memory context.
+pub fn copy(text: &str) -> *mut std::ffi::c_char {
+    // SAFETY: copies exactly that many bytes and ends them with a zero byte.
+    unsafe { pg_sys::pnstrdup(text.as_ptr().cast(), text.len()) }
 }
 
 /// Registers for changes of relations. Called once, when the library is loaded.

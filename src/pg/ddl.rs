@@ -3,7 +3,7 @@
 //! All look-ups use the catalog's own snapshot, never the transaction's: a REPEATABLE READ session
 //! that is older than a guard still finds it.
 
-use super::catalog::{guard_function_name, objects};
+use super::catalog::{names, copy, objects};
 use super::trigger::SIGNED;
 use crate::rules::refusal::{self, Result};
 use pgrx::pg_sys;
@@ -31,7 +31,7 @@ pub struct Guard {
     pub whole: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fires {
     /// Also under session_replication_role = replica.
     Always,
@@ -41,7 +41,7 @@ pub enum Fires {
 }
 
 impl Fires {
-    fn of(enabled: std::ffi::c_char) -> Self {
+    pub(super) fn of(enabled: std::ffi::c_char) -> Self {
         match enabled as u8 {
             b'A' => Self::Always,
             b'O' => Self::Origin,
@@ -161,7 +161,7 @@ fn is_subscribed(relation: u32) -> bool {
 }
 
 /// Calls `f` with each row whose column number `column` is `oid`.
-unsafe fn scan_by_oid(
+pub(super) unsafe fn scan_by_oid(
     catalog: u32,
     index: Option<u32>,
     column: i16,
@@ -201,7 +201,7 @@ unsafe fn column(tuple: pg_sys::HeapTuple, at: i16, columns: pg_sys::TupleDesc) 
     unsafe { pg_sys::nocachegetattr(tuple, i32::from(at), columns) }
 }
 
-unsafe fn struct_of<T>(tuple: pg_sys::HeapTuple) -> *const T {
+pub(super) unsafe fn struct_of<T>(tuple: pg_sys::HeapTuple) -> *const T {
     // SAFETY: a catalog's fixed columns lie at t_hoff.
     unsafe { (*tuple).t_data.cast::<u8>().add((*(*tuple).t_data).t_hoff as usize).cast() }
 }
@@ -371,25 +371,42 @@ pub fn wants_signatures(lease: &str) -> bool {
 /// extension's owner may use its function, so it is created with the owner's rights; the caller has
 /// made sure that the table is the user's.
 pub fn create_guard(relation: u32, name: &str, arguments: &[&str], fires: Fires) {
-    super::role::as_owner(|| create_trigger(relation, name, arguments, fires));
+    super::role::as_owner(|| {
+        let function = Function("guard_writes", objects().guard_writes);
+        let (kind, when) = (GUARD_TYPE, (None, null_mut()));
+        create_trigger(relation, function, &NewTrigger { name, kind, when, arguments, fires });
+    });
 }
 
-fn create_trigger(relation: u32, name: &str, arguments: &[&str], fires: Fires) {
+/// A function of ours in schema lease.
+#[derive(Clone, Copy)]
+pub(super) struct Function(pub(super) &'static str, pub(super) pg_sys::Oid);
+
+pub(super) struct NewTrigger<'a> {
+    pub(super) name: &'a str,
+    /// Timing, level and events, as in pg_trigger.
+    pub(super) kind: u32,
+    /// UPDATE OF this column; a condition, as a raw parse tree.
+    pub(super) when: (Option<&'a str>, *mut pg_sys::Node),
+    pub(super) arguments: &'a [&'a str],
+    pub(super) fires: Fires,
+}
+
+pub(super) fn create_trigger(relation: u32, function: Function, new: &NewTrigger) {
     // SAFETY: fills a CREATE TRIGGER node as the parser would, in the current memory context, and
     // hands it to the server's own code, which checks rights and records dependencies.
     unsafe {
         let size = size_of::<pg_sys::CreateTrigStmt>();
         let node = pg_sys::palloc0(size).cast::<pg_sys::CreateTrigStmt>();
         (*node).type_ = pg_sys::NodeTag::T_CreateTrigStmt;
-        (*node).trigname = copy(name);
-        (*node).funcname = guard_function_name();
-        for argument in arguments {
-            let string = pg_sys::makeString(copy(argument)).cast();
-            (*node).args = pg_sys::lappend((*node).args, string);
-        }
-        (*node).row = false;
-        (*node).timing = pg_sys::TRIGGER_TYPE_BEFORE as i16;
-        (*node).events = GUARD_EVENTS as i16;
+        (*node).trigname = copy(new.name);
+        (*node).funcname = names(&["lease", function.0]);
+        (*node).args = names(new.arguments);
+        (*node).columns = new.when.0.map_or(null_mut(), |column| names(&[column]));
+        (*node).whenClause = new.when.1;
+        (*node).row = new.kind & pg_sys::TRIGGER_TYPE_ROW != 0;
+        (*node).timing = (new.kind & pg_sys::TRIGGER_TYPE_BEFORE) as i16;
+        (*node).events = (new.kind & GUARD_EVENTS) as i16;
         let none = pg_sys::InvalidOid;
         pg_sys::CreateTriggerFiringOn(
             node,
@@ -398,27 +415,26 @@ fn create_trigger(relation: u32, name: &str, arguments: &[&str], fires: Fires) {
             none,
             none,
             none,
-            objects().guard_writes,
+            function.1,
             none,
             null_mut(),
             false,
             false,
-            fires.code() as std::ffi::c_char,
+            new.fires.code() as std::ffi::c_char,
         );
         pg_sys::CommandCounterIncrement();
     }
 }
 
-unsafe fn copy(text: &str) -> *mut std::ffi::c_char {
-    // SAFETY: copies exactly that many bytes and ends them with a zero byte.
-    unsafe { pg_sys::pnstrdup(text.as_ptr().cast(), text.len()) }
-}
-
 /// Drops the trigger of a guard.
 pub fn drop_guard(guard: &Guard) {
+    drop_trigger(guard.trigger);
+}
+
+pub(super) fn drop_trigger(trigger: u32) {
     let object = pg_sys::ObjectAddress {
         classId: pg_sys::TriggerRelationId,
-        objectId: pg_sys::Oid::from(guard.trigger),
+        objectId: pg_sys::Oid::from(trigger),
         objectSubId: 0,
     };
     // SAFETY: the trigger exists, as the caller has locked its table and read it since.

@@ -28,6 +28,8 @@ mod ops_settings;
 mod raw;
 pub mod report;
 pub mod role;
+mod row_condition;
+pub mod row_triggers;
 pub mod rows;
 pub mod sequence;
 pub mod settings;

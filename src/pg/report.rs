@@ -15,6 +15,7 @@ fn sqlstate(code: Code) -> PgSqlErrorCode {
         Code::UnknownObject => S::ERRCODE_UNDEFINED_OBJECT,
         Code::DuplicateObject => S::ERRCODE_DUPLICATE_OBJECT,
         Code::UnknownTable => S::ERRCODE_UNDEFINED_TABLE,
+        Code::UnknownColumn => S::ERRCODE_UNDEFINED_COLUMN,
         Code::NotAllowed => S::ERRCODE_INSUFFICIENT_PRIVILEGE,
         Code::TriggerProtocol => S::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
         Code::WrongObjectType => S::ERRCODE_WRONG_OBJECT_TYPE,

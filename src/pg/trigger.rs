@@ -25,8 +25,31 @@ impl GuardCall<'_> {
     }
 }
 
-/// Reads the call, in a fixed order: as a trigger, timing, level, number of arguments.
-pub fn guard_call<'a>(args: &'a Args) -> Result<GuardCall<'a>> {
+/// For what the trigger of a row guard is called.
+pub enum RowsCall {
+    Update,
+    /// Of this table.
+    Truncate(String),
+    Other,
+}
+
+/// Reads the call of a row guard's trigger.
+pub fn rows_call(args: &Args) -> Result<RowsCall> {
+    let data = trigger_data(args)?;
+    let before = data.tg_event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE;
+    if data.tg_event & pg_sys::TRIGGER_EVENT_ROW != 0 || !before {
+        return Ok(RowsCall::Other);
+    }
+    // SAFETY: the relation is open for as long as the trigger runs.
+    let table = || unsafe { super::ddl::relation_name(data.tg_relation) };
+    Ok(match data.tg_event & pg_sys::TRIGGER_EVENT_OPMASK {
+        pg_sys::TRIGGER_EVENT_UPDATE => RowsCall::Update,
+        pg_sys::TRIGGER_EVENT_TRUNCATE => RowsCall::Truncate(table()),
+        _ => RowsCall::Other,
+    })
+}
+
+fn trigger_data(args: &Args) -> Result<&pg_sys::TriggerData> {
     // SAFETY: the server sets context to a TriggerData node where it calls a trigger, and keeps what
     // it points to for as long as the trigger runs.
     unsafe {
@@ -34,7 +57,15 @@ pub fn guard_call<'a>(args: &'a Args) -> Result<GuardCall<'a>> {
         if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
             return Err(refusal::attached_wrongly("It was not called as a trigger"));
         }
-        let data = &*context.cast::<pg_sys::TriggerData>();
+        Ok(&*context.cast::<pg_sys::TriggerData>())
+    }
+}
+
+/// Reads the call, in a fixed order: as a trigger, timing, level, number of arguments.
+pub fn guard_call<'a>(args: &'a Args) -> Result<GuardCall<'a>> {
+    let data = trigger_data(args)?;
+    // SAFETY: what the server passes to a trigger stays for as long as it runs.
+    unsafe {
         let event = data.tg_event;
         let before = pg_sys::TRIGGER_EVENT_BEFORE;
         if event & pg_sys::TRIGGER_EVENT_TIMINGMASK != before {

@@ -10,6 +10,12 @@ pub fn check_lease(name: &str) -> Result<()> {
     if is_name(name) { Ok(()) } else { Err(refusal::bad_name(name)) }
 }
 
+/// Accepts what can begin a lease's name, with room for one more character; also nothing.
+pub fn check_prefix(prefix: &str) -> Result<()> {
+    let ok = prefix.is_empty() || is_name(prefix) && prefix.len() < MOST_CHARACTERS;
+    if ok { Ok(()) } else { Err(refusal::rows::bad_prefix(prefix)) }
+}
+
 /// The same rule for what is not a lease: a job, a queue.
 pub fn check_name(argument: &str, name: &str) -> Result<()> {
     if is_name(name) { Ok(()) } else { Err(refusal::bad_other_name(argument, name)) }

@@ -4,8 +4,9 @@ use super::name;
 use super::refusal::{self, Result};
 use super::signature::{self, Signature};
 
-/// The longest setting, in bytes: room for 250 leases with names of the greatest length, signed.
-pub const MOST_BYTES: usize = 77_000;
+/// The longest setting, in bytes: room for 3,200 leases with names of the greatest length, signed, or
+/// for 20,000 with names of 30 characters, unsigned.
+pub const MOST_BYTES: usize = 1_000_000;
 
 /// What is presented for one lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,11 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_250_signed_tokens_of_the_longest_names() {
-        let names = (0..250).map(|at| format!("{at:0>200}"));
+    fn there_is_room_for_3200_signed_tokens_of_the_longest_names() {
+        let names = (0..3_200).map(|at| format!("{at:0>200}"));
         let parts: Vec<_> =
             names.map(|name| format!("{name}={}.{}", i64::MAX, "A".repeat(86))).collect();
-        assert_eq!(parse(&parts.join(",")).map(|found| found.len()), Ok(250));
+        assert_eq!(parse(&parts.join(",")).map(|found| found.len()), Ok(3_200));
     }
 
     #[test]
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn everything_else_is_refused() {
-        let long = format!("a={}", "1".repeat(100_000));
+        let long = format!("a={}", "1".repeat(1_000_000));
         let bad = [
             "41",
             "a=",

@@ -1,6 +1,8 @@
 //! A refusal: what every call that cannot be granted or checked returns. All wording of errors that
 //! users see is in this file.
 
+pub mod rows;
+
 /// Which SQLSTATE a refusal is reported under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
@@ -18,6 +20,8 @@ pub enum Code {
     DuplicateObject,
     /// 42P01: unknown table.
     UnknownTable,
+    /// 42703: unknown column.
+    UnknownColumn,
     /// 42501: not allowed for this role.
     NotAllowed,
     /// 39P01: a guard attached by hand in a wrong way.

@@ -48,6 +48,13 @@ const ROW: Variant = Variant {
     hue: Hue::Theirs,
 };
 
+const ROW_GUARD: Variant = Variant {
+    key: "rows",
+    title: "pg_lease, row guard",
+    guard: "SELECT lease_guard('TABLE', lease_column => 'chain', prefix => 'bulk:')",
+    hue: Hue::Ours,
+};
+
 /// How the rows come in, and what must be reached.
 struct Load {
     title: &'static str,
@@ -55,6 +62,8 @@ struct Load {
     statement: &'static str,
     variants: &'static [Variant],
     rows: u64,
+    /// Under how many leases they are.
+    leases: u64,
     rounds: usize,
     bound: Option<f64>,
 }
@@ -65,14 +74,35 @@ const COPY: &str = "COPY TABLE FROM 'FILE'";
 const MAIN: [Variant; 3] = [UNGUARDED, CURRENT, STATEMENT];
 const BY_ROW: [Variant; 3] = [UNGUARDED, CURRENT, ROW];
 
-const LOADS: [Load; 6] = [
+const CHAINS: &str = "INSERT INTO TABLE SELECT n, 'c' || n % LEASES, 'a note of usual length' \
+    FROM generate_series(1, ROWS) AS n";
+const BY_LEASE: [Variant; 2] = [UNGUARDED, ROW_GUARD];
+const LEASES: u64 = 10_000;
+
+const LOADS: [Load; 12] = [
     load("INSERT … SELECT", "whole", SELECT, &MAIN, 0.99),
     load("COPY", "whole", COPY, &MAIN, 0.99),
     load("INSERT … SELECT into a partitioned table", "parted", SELECT, &MAIN, 0.98),
     load("COPY into a partitioned table", "parted", COPY, &MAIN, 0.98),
     Load { title: "INSERT … SELECT, triggers by row", ..fewer(SELECT) },
     Load { title: "COPY, triggers by row", ..fewer(COPY) },
+    rows("INSERT … SELECT, a row guard", "chains", CHAINS, 1, Some(0.75)),
+    rows("COPY, a row guard", "chains", COPY, 1, Some(0.75)),
+    rows("INSERT … SELECT, a row guard, partitions", "chunks", CHAINS, 1, Some(0.45)),
+    rows("COPY, a row guard, partitions", "chunks", COPY, 1, Some(0.45)),
+    rows("INSERT … SELECT, a row guard, many leases", "chains", CHAINS, LEASES, None),
+    rows("COPY, a row guard, many leases, partitions", "chunks", COPY, LEASES, None),
 ];
+
+const fn rows(
+    title: &'static str,
+    prefix: &'static str,
+    statement: &'static str,
+    leases: u64,
+    bound: Option<f64>,
+) -> Load {
+    Load { leases, bound, ..load(title, prefix, statement, &BY_LEASE, 0.0) }
+}
 
 const fn load(
     title: &'static str,
@@ -81,7 +111,8 @@ const fn load(
     variants: &'static [Variant],
     bound: f64,
 ) -> Load {
-    Load { title, prefix, statement, variants, rows: ROWS, rounds: ROUNDS, bound: Some(bound) }
+    let (rows, rounds, bound) = (ROWS, ROUNDS, Some(bound));
+    Load { title, prefix, statement, variants, rows, leases: 0, rounds, bound }
 }
 
 const fn fewer(statement: &'static str) -> Load {
@@ -91,6 +122,7 @@ const fn fewer(statement: &'static str) -> Load {
         statement,
         variants: &BY_ROW,
         rows: FEWER_ROWS,
+        leases: 0,
         rounds: FEWER_ROUNDS,
         bound: None,
     }
@@ -102,8 +134,8 @@ pub fn run(scale: Scale) -> Result<Section> {
     ten_statements(&bed, &mut section)?;
     prepare(&bed)?;
     let mut client = bed.server.connect("postgres")?;
-    let token = bed.presented();
-    client.batch_execute(&format!("SET pg_lease.token = '{token}'; SET bench.token = 17"))?;
+    let tokens = format!("{},{}", bed.presented(), acquire_many(&mut client)?);
+    client.batch_execute(&format!("SET pg_lease.token = '{tokens}'; SET bench.token = 17"))?;
     for load in &LOADS {
         let rounds = load.measure(&bed, &mut client)?;
         load.report(scale, &rounds, &mut section)?;
@@ -123,46 +155,84 @@ fn ten_statements(bed: &Bed, section: &mut Section) -> Result<()> {
     Ok(())
 }
 
+/// The leases of the row guards, in batches of the size that one call takes: what is presented.
+fn acquire_many(client: &mut Client) -> Result<String> {
+    for first in (0..LEASES).step_by(1_000) {
+        client.execute(
+            "SELECT lease_acquire_many(array_agg('bulk:c' || n), 'bench', '1 day') \
+             FROM generate_series($1::bigint, $1 + 999) AS n",
+            &[&(first as i64)],
+        )?;
+    }
+    let all = "SELECT string_agg(name || '=' || token, ',') FROM lease.status \
+        WHERE name LIKE 'bulk:%'";
+    Ok(client.query_one(all, &[])?.get(0))
+}
+
 /// Tables without an index, which leaves the guard's share as large as it can be.
 fn prepare(bed: &Bed) -> Result<()> {
+    let amount = "(id bigint NOT NULL, amount integer NOT NULL, note text)";
+    let chain = "(id bigint NOT NULL, chain text NOT NULL, note text)";
     for variant in [UNGUARDED, CURRENT, STATEMENT, ROW] {
-        let key = variant.key;
-        let columns = "(id bigint NOT NULL, amount integer NOT NULL, note text)";
-        let mut script = format!("CREATE TABLE whole_{key} {columns};");
-        script += &format!("CREATE TABLE parted_{key} {columns} PARTITION BY HASH (id);");
-        for part in 0..4 {
-            script += &format!(
-                "CREATE TABLE parted_{key}_{part} PARTITION OF parted_{key} \
-                 FOR VALUES WITH (MODULUS 4, REMAINDER {part});"
-            );
-        }
-        for table in ["whole", "parted"] {
-            script += &variant.guard.replace("TABLE", &format!("{table}_{key}"));
-            script += ";";
-        }
-        bed.server.execute("postgres", &script)?;
+        create(bed, &variant, ["whole", "parted"], amount)?;
     }
-    let rows = bed.scale.pick(ROWS, FEWER_ROWS / 100);
-    for rows in [rows, fewer_rows(bed.scale)] {
-        let select = "SELECT n, 1, 'a note of usual length' FROM generate_series(1, ROWS) AS n";
-        let select = select.replace("ROWS", &rows.to_string());
-        bed.server.execute("postgres", &format!("COPY ({select}) TO '{}'", file(bed, rows)))?;
+    for variant in BY_LEASE {
+        create(bed, &variant, ["chains", "chunks"], chain)?;
+    }
+    for load in LOADS.iter().filter(|load| load.statement == COPY) {
+        let second = if load.leases == 0 { "1" } else { "'c' || n % LEASES" };
+        let select =
+            format!("SELECT n, {second}, 'a note of usual length' FROM generate_series(1, ROWS) AS n");
+        let select = load.filled(bed.scale, &select);
+        bed.server.execute("postgres", &format!("COPY ({select}) TO '{}'", load.file(bed)))?;
     }
     Ok(())
 }
 
-fn fewer_rows(scale: Scale) -> u64 {
-    scale.pick(FEWER_ROWS, FEWER_ROWS / 100)
+/// The plain and the partitioned table of a variant.
+fn create(bed: &Bed, variant: &Variant, prefixes: [&str; 2], columns: &str) -> Result<()> {
+    let [plain, parted] = prefixes.map(|prefix| format!("{prefix}_{}", variant.key));
+    let mut script = format!("CREATE TABLE {plain} {columns};");
+    script += &format!("CREATE TABLE {parted} {columns} PARTITION BY HASH (id);");
+    for part in 0..4 {
+        script += &format!(
+            "CREATE TABLE {parted}_{part} PARTITION OF {parted} \
+             FOR VALUES WITH (MODULUS 4, REMAINDER {part});"
+        );
+    }
+    for table in [plain, parted] {
+        script += &variant.guard.replace("TABLE", &table);
+        script += ";";
+    }
+    Ok(bed.server.execute("postgres", &script)?)
 }
 
-/// In the server's own directory, which goes when the server does.
-fn file(bed: &Bed, rows: u64) -> String {
-    bed.server.data_dir().join(format!("rows-{rows}")).display().to_string()
+impl Variant {
+    /// Empties its table; a row guard refuses TRUNCATE.
+    fn empty(&self, table: &str) -> String {
+        let truncate = format!("TRUNCATE {table}");
+        if self.key != ROW_GUARD.key {
+            return truncate;
+        }
+        let guard = self.guard.replace("TABLE", table);
+        format!("BEGIN; SELECT lease_unguard('{table}'); {truncate}; {guard}; COMMIT")
+    }
 }
 
 impl Load {
     fn rows(&self, scale: Scale) -> u64 {
         scale.pick(self.rows, FEWER_ROWS / 100)
+    }
+
+    /// Its file, in the server's own directory, which goes when the server does.
+    fn file(&self, bed: &Bed) -> String {
+        let name = format!("rows-{}-{}", self.rows(bed.scale), self.leases);
+        bed.server.data_dir().join(name).display().to_string()
+    }
+
+    fn filled(&self, scale: Scale, statement: &str) -> String {
+        let statement = statement.replace("ROWS", &self.rows(scale).to_string());
+        statement.replace("LEASES", &self.leases.to_string())
     }
 
     /// Seconds.
@@ -171,12 +241,12 @@ impl Load {
         // what is there for comparison needs fewer rounds
         let every = [1, 1, self.rounds.div_ceil(FEWER_ROUNDS)];
         let all = bed.scale.rounds(self.rounds);
-        Rounds::run(all, &every, |round, at| {
+        Rounds::run(all, &every[..self.variants.len()], |round, at| {
             let variant = &self.variants[at];
             let table = format!("{}_{}", self.prefix, variant.key);
-            let statement = self.statement.replace("FILE", &file(bed, rows));
-            let statement = statement.replace("TABLE", &table).replace("ROWS", &rows.to_string());
-            client.batch_execute(&format!("TRUNCATE {table}"))?;
+            let statement = self.statement.replace("FILE", &self.file(bed));
+            let statement = self.filled(bed.scale, &statement.replace("TABLE", &table));
+            client.batch_execute(&variant.empty(&table))?;
             client.batch_execute("CHECKPOINT")?;
             let began = Instant::now();
             let written = client.execute(&statement, &[])?;

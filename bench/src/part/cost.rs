@@ -11,19 +11,26 @@ use crate::target::{Target, Want, number, of_clients};
 use crate::way::{self, ROWS, Way, Work};
 use anyhow::Result;
 
-const WAYS: [Way; 9] = [
+const WAYS: [Way; 10] = [
     way::UNGUARDED,
     way::CURRENT,
     way::LIVE,
     way::NEWEST,
+    way::ROW_GUARD,
     way::CHECK_BLOCK,
     way::SEEDS,
     way::GALEWATCH,
     way::ROW_TRIGGER,
     way::STATEMENT_TRIGGER,
 ];
-const COUNTED: [Way; 5] =
-    [way::UNGUARDED, way::CURRENT, way::LIVE, way::NEWEST, way::STATEMENT_TRIGGER];
+const COUNTED: [Way; 6] = [
+    way::UNGUARDED,
+    way::CURRENT,
+    way::LIVE,
+    way::NEWEST,
+    way::ROW_GUARD,
+    way::STATEMENT_TRIGGER,
+];
 const MODES: [Way; 3] = [way::CURRENT, way::LIVE, way::NEWEST];
 /// The most that a guard may add, in instructions.
 const BUDGET: f64 = 15_000.0;

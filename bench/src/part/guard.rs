@@ -22,11 +22,12 @@ struct Group {
 
 /// Every way. The first three are what the targets are about and take part in each round, the
 /// others in as many as are needed.
-const EVERY: [Way; 13] = [
+const EVERY: [Way; 14] = [
     way::UNGUARDED,
     way::CURRENT,
     way::NEWEST,
     way::LIVE,
+    way::ROW_GUARD,
     way::SEEDS,
     way::SEEDS_PIPE,
     way::GALEWATCH,

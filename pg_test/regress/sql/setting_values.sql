@@ -67,13 +67,13 @@ SELECT set_config('pg_lease.token', 'a=x', false);
 SELECT set_config('pg_lease.token', repeat('a', 201) || '=1', false);
 SELECT set_config('pg_lease.token', 'a=' || repeat('1', 100000), false);
 SELECT set_config('pg_lease.token', repeat('x', 100000), false);
--- 100 kB of good ones are too many bytes; what fits is taken
-SELECT string_agg('lease:' || i || '=' || i, ',') AS long FROM generate_series(1, 8000) i \gset
-SELECT string_agg('lease:' || i || '=' || i, ',') AS fits FROM generate_series(1, 3400) i \gset
-SELECT length(:'long') > 100000 AS long, length(:'fits') < 56000 AS fits;
+-- more than a million bytes of good ones are too many; what fits is taken
+SELECT string_agg('lease:' || i || '=' || i, ',') AS long FROM generate_series(1, 60000) i \gset
+SELECT string_agg('lease:' || i || '=' || i, ',') AS fits FROM generate_series(1, 50000) i \gset
+SELECT length(:'long') > 1000000 AS long, length(:'fits') < 1000000 AS fits;
 SET pg_lease.token TO :'long';
 SHOW pg_lease.token;
-SELECT length(set_config('pg_lease.token', :'fits' || ',a=' || :token, false)) > 50000 AS taken;
+SELECT length(set_config('pg_lease.token', :'fits' || ',a=' || :token, false)) > 800000 AS taken;
 INSERT INTO ledger VALUES (5);
 RESET pg_lease.token;
 ALTER ROLE CURRENT_USER SET pg_lease.token = 'a=x';

@@ -61,6 +61,47 @@ fn data_alone_with_triggers_disabled() -> Result<()> {
     Ok(())
 }
 
+/// Breaks if a dump with a row guard could not be restored, if the guard were not there in the copy, as
+/// it was and on every table, or if rows that come later passed it.
+#[test]
+fn a_row_guard_comes_along() -> Result<()> {
+    let (server, mut original) = SERVER.database("rows")?;
+    original.batch_execute(
+        "CREATE TABLE block (gone int, chain text, n int) PARTITION BY RANGE (n);
+         ALTER TABLE block DROP gone;
+         CREATE TABLE low PARTITION OF block FOR VALUES FROM (0) TO (10);
+         CREATE TABLE \"Other\" (n int, \"The chain\" varchar(9)) ;
+         INSERT INTO block VALUES ('a', 1), ('b', 2);
+         INSERT INTO \"Other\" VALUES (1, 'a');
+         SELECT lease_guard('block', lease_column => 'chain', prefix => 'chain:', mode => 'live');
+         SELECT lease_guard('\"Other\"', lease_column => 'The chain', signed => true);",
+    )?;
+    server.create_database("rows_copy")?;
+    restore(server, &mut server.client("pg_dump", "rows"), "rows_copy")?;
+    let mut copy = server.connect("rows_copy")?;
+    let all = "SELECT string_agg(g::text, ' ' ORDER BY relation::text COLLATE \"C\")
+               FROM lease.guards AS g";
+    let mut shown = |client: &mut Client| client.query_one(all, &[]).map(|row| row.get(0));
+    let (there, here): (String, String) = (shown(&mut original)?, shown(&mut copy)?);
+    assert_eq!(here, there);
+    assert_eq!(here.matches("always").count(), 3, "{here}");
+    for write in ["INSERT INTO block VALUES ('a', 3)", "DELETE FROM low", "TRUNCATE block"] {
+        refused(copy.batch_execute(write), "55000")?;
+    }
+    // rows alone: refused, unless whoever restores switches triggers off, which shows
+    server.create_database("rows_empty")?;
+    restore(server, server.client("pg_dump", "rows").arg("-s"), "rows_empty")?;
+    let mut empty = server.connect("rows_empty")?;
+    ensure!(restore(server, server.client("pg_dump", "rows").arg("-a"), "rows_empty").is_err());
+    assert_eq!(empty.query_one("SELECT count(*) FROM block", &[])?.get::<_, i64>(0), 0);
+    let data = ["-a", "--disable-triggers"];
+    restore(server, server.client("pg_dump", "rows").args(data), "rows_empty")?;
+    assert_eq!(empty.query_one("SELECT count(*) FROM block", &[])?.get::<_, i64>(0), 2);
+    assert_eq!(guards(&mut empty)?, "\"Other\" origin,block always,low origin");
+    refused(empty.batch_execute("DELETE FROM low"), "55000")?;
+    Ok(())
+}
+
 /// Breaks if a recovery to a point in time granted a number again that was granted after that point,
 /// or if lease_void_all left a holder of then in charge.
 #[test]

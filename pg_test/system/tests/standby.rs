@@ -104,7 +104,10 @@ const ON_A_STANDBY: &[(&str, &str, &str)] = &[
     ("begun", "SELECT lease.begun('payout')", "25006"),
     ("refuse_run", "SELECT lease.refuse_run('payout', 'today')", "42704"),
     ("refuse_claim", "SELECT lease.refuse_claim('nodes', 'n', 1, NULL)", "55000"),
+    ("guard_row", "SELECT lease.guard_row('job', '', 'current', false)", "55000"),
+    ("row_guards", "SELECT lease.row_guards()", "reads"),
     // no caller's: a trigger, an event trigger and its helper
+    ("guard_rows", "TRUNCATE work", "25006"),
     ("guard_writes", "INSERT INTO work (note) VALUES ('x')", "25006"),
     ("changed_by_hand", "DELETE FROM lease.lease", "25006"),
     ("cover", "CREATE TABLE child () INHERITS (work)", "25006"),

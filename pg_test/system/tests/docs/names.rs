@@ -74,7 +74,10 @@ fn what_is_named_exists_and_what_exists_is_in_the_reference() -> Result<()> {
 #[test]
 fn every_refusal_is_in_the_reference() -> Result<()> {
     let checkout = home::checkout()?;
-    let source = fs::read_to_string(checkout.join("src/rules/refusal.rs"))?;
+    let mut source = String::new();
+    for file in ["src/rules/refusal.rs", "src/rules/refusal/rows.rs"] {
+        source += &fs::read_to_string(checkout.join(file))?;
+    }
     let reference = pages::one(&checkout, "docs/reference.md")?.text;
     let messages = messages(&source);
     ensure!(messages.len() > 20, "few messages found: {messages:?}");
