@@ -38,12 +38,13 @@ COMMENT ON FUNCTION lease_unguard(regclass, text) IS
     'went. Raises 42704 where there is none, 55000 for a table that is guarded through its parent, '
     '42501 unless the caller owns the table.';
 
-CREATE FUNCTION lease.cover(relation oid) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+CREATE FUNCTION lease.cover(relation oid, command pg_catalog.pg_ddl_command) RETURNS void
+    LANGUAGE c VOLATILE PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'pg_lease_cover';
-REVOKE ALL ON FUNCTION lease.cover(oid) FROM PUBLIC;
-COMMENT ON FUNCTION lease.cover(oid) IS
-    'Gives a table the guards of its parents, and its children its own. Raises 42809 for a foreign '
+REVOKE ALL ON FUNCTION lease.cover(oid, pg_catalog.pg_ddl_command) FROM PUBLIC;
+COMMENT ON FUNCTION lease.cover(oid, pg_catalog.pg_ddl_command) IS
+    'Gives a table the guards of its parents, and its children its own, unless the command that has '
+    'changed it cannot have added a table. Raises 42809 for a foreign '
     'table under a guarded parent and for a guarded table under a parent without its guard, 42710 '
     'where their modes differ. Called by the event trigger pg_lease_cover.';
 
@@ -72,15 +73,15 @@ CREATE FUNCTION lease.cover_changed_tables() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    changed pg_catalog.oid;
+    changed pg_catalog.record;
 BEGIN
     FOR changed IN
-        SELECT DISTINCT c.objid
+        SELECT c.objid, c.command
         FROM pg_catalog.pg_event_trigger_ddl_commands() AS c
         WHERE c.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
           AND c.object_type OPERATOR(pg_catalog.=) ANY ('{table,foreign table}'::pg_catalog.text[])
     LOOP
-        PERFORM lease.cover(changed);
+        PERFORM lease.cover(changed.objid, changed.command);
     END LOOP;
 END
 $$;

@@ -202,7 +202,8 @@ fn refuse_hole(relation: u32, guards: &[Guard], rows: bool) -> Result<()> {
 
 /// lease.cover: called for each table that a command has created or changed.
 pub fn cover(args: &Args) -> Result<()> {
-    cover_down(args.oid(0, "relation")?)
+    let relation = args.oid(0, "relation")?;
+    if ddl::adds_no_table(args.ddl_command(1, "command")?) { Ok(()) } else { cover_down(relation) }
 }
 
 /// Covers the table, then what is below it. A table that gets a guard is locked by that, so that its

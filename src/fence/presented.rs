@@ -58,8 +58,8 @@ fn from_setting(read: &mut Option<Read>, text: &[u8], key: &Key) -> Result<Optio
 }
 
 fn sorted(text: &[u8]) -> Result<Vec<Presented>> {
-    let text = std::str::from_utf8(text)
-        .map_err(|_| refusal::bad_setting("It is not valid UTF-8"))?;
+    let text =
+        std::str::from_utf8(text).map_err(|_| refusal::bad_setting("It is not valid UTF-8"))?;
     let mut tokens = presented::parse(text)?;
     tokens.sort_unstable_by(|one, other| one.lease.cmp(&other.lease));
     Ok(tokens)

@@ -3,6 +3,7 @@
 
 use super::guard::{Circumstances, circumstances};
 use super::{check, newest, presented, signature};
+use crate::ops::refused;
 use crate::pg::call::Args;
 use crate::pg::cell::Backend;
 use crate::pg::key::{self, Key};
@@ -120,10 +121,12 @@ pub fn forget() {
 
 fn judge(key: &Rc<Key>, rule: Rule) -> Result<()> {
     let Some(shown) = presented::shown(key)? else {
-        return Err(refusal::rows::nothing_presented_for(&key.name));
+        let refusal = refusal::rows::nothing_presented_for(&key.name);
+        return Err(refused::at_statement(key, None, refusal));
     };
     if rule.signed && !signature::prove(key, &shown)? {
-        return Err(refusal::rows::unsigned(&key.name, shown.token));
+        let refusal = refusal::rows::unsigned(&key.name, shown.token);
+        return Err(refused::at_statement(key, Some(shown.token), refusal));
     }
     if rule.mode == Mode::Newest {
         // anybody can call this by hand, so it raises nothing

@@ -79,6 +79,14 @@ impl Args {
         Ok(self.needed(index, name)?.value() as u32)
     }
 
+    /// What an event trigger passes on.
+    pub fn ddl_command(&self, index: usize, name: &str) -> Result<&pg_sys::CollectedCommand> {
+        let command: *const pg_sys::CollectedCommand = self.needed(index, name)?.cast_mut_ptr();
+        // SAFETY: the SQL declaration says pg_ddl_command, a pointer that nobody but the server makes,
+        // good for as long as the event trigger runs.
+        Ok(unsafe { &*command })
+    }
+
     pub fn ttl_ms(&self, index: usize) -> Result<i32> {
         self.span_ms(index, "ttl")
     }

@@ -116,9 +116,8 @@ unsafe fn function(name: &str, types: &[pg_sys::Oid]) -> pg_sys::Oid {
 /// A list of String nodes, in the current memory context.
 pub fn names(texts: &[&str]) -> *mut pg_sys::List {
     // SAFETY: makeString allocates; lappend takes a null list as an empty one.
-    let append = |list, text: &&str| unsafe {
-        pg_sys::lappend(list, pg_sys::makeString(copy(text)).cast())
-    };
+    let append =
+        |list, text: &&str| unsafe { pg_sys::lappend(list, pg_sys::makeString(copy(text)).cast()) };
     texts.iter().fold(std::ptr::null_mut(), append)
 }
 

@@ -3,7 +3,7 @@
 //! All look-ups use the catalog's own snapshot, never the transaction's: a REPEATABLE READ session
 //! that is older than a guard still finds it.
 
-use super::catalog::{names, copy, objects};
+use super::catalog::{copy, names, objects};
 use super::trigger::SIGNED;
 use crate::rules::refusal::{self, Result};
 use pgrx::pg_sys;
@@ -251,6 +251,31 @@ pub fn is_owned_by_caller(relation: u32) -> bool {
         return pg_sys::pg_class_ownercheck(relation, caller);
         #[cfg(not(feature = "pg15"))]
         return pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, caller);
+    }
+}
+
+/// Whether a command is an ALTER TABLE that only switches triggers or adds constraints. A dump does that
+/// after it has created the triggers of a parent, and goes on to create the children's itself.
+pub fn adds_no_table(command: &pg_sys::CollectedCommand) -> bool {
+    use pg_sys::AlterTableType as A;
+    let harmless = |kind: A::Type| {
+        (A::AT_EnableTrig..=A::AT_DisableTrigUser).contains(&kind) || kind == A::AT_AddConstraint
+    };
+    if command.type_ != pg_sys::CollectedCommandType::SCT_AlterTable {
+        return false;
+    }
+    // SAFETY: the type says which member of the union there is; the list holds subcommands, each with
+    // the parse tree of one.
+    unsafe {
+        let list = command.d.alterTable.subcmds;
+        let length = if list.is_null() { 0 } else { (*list).length };
+        let kind = |at| {
+            let sub = pg_sys::list_nth(list, at).cast::<pg_sys::CollectedATSubcmd>();
+            let tree = (*sub).parsetree;
+            let known = (*tree).type_ == pg_sys::NodeTag::T_AlterTableCmd;
+            known.then(|| (*tree.cast::<pg_sys::AlterTableCmd>()).subtype)
+        };
+        length > 0 && (0..length).all(|at| kind(at).is_some_and(harmless))
     }
 }
 

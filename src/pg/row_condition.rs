@@ -98,8 +98,8 @@ pub fn read(stored: &str) -> Option<Condition> {
         )?;
         let call = nth(not.args, 0)?;
         let call = of::<pg_sys::FuncExpr>(call, pg_sys::NodeTag::T_FuncExpr)?;
-        let is_ours = not.boolop == pg_sys::BoolExprType::NOT_EXPR
-            && call.funcid == objects().guard_row;
+        let is_ours =
+            not.boolop == pg_sys::BoolExprType::NOT_EXPR && call.funcid == objects().guard_row;
         let column = column(nth(call.args, 0)?).filter(|_| is_ours)?;
         let value = |at| {
             let value = of::<pg_sys::Const>(nth(call.args, at)?, pg_sys::NodeTag::T_Const)?;

@@ -191,7 +191,9 @@ fn is_whole(rule: &Part, parts: &[Part]) -> bool {
     let judges = |old, kind| {
         let wanted = rule.condition(old);
         parts.iter().any(|part| {
-            part.kind == kind && part.columns.is_empty() && wanted.is_some()
+            part.kind == kind
+                && part.columns.is_empty()
+                && wanted.is_some()
                 && part.condition.as_deref().and_then(row_condition::read) == wanted
         })
     };

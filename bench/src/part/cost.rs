@@ -23,14 +23,8 @@ const WAYS: [Way; 10] = [
     way::ROW_TRIGGER,
     way::STATEMENT_TRIGGER,
 ];
-const COUNTED: [Way; 6] = [
-    way::UNGUARDED,
-    way::CURRENT,
-    way::LIVE,
-    way::NEWEST,
-    way::ROW_GUARD,
-    way::STATEMENT_TRIGGER,
-];
+const COUNTED: [Way; 6] =
+    [way::UNGUARDED, way::CURRENT, way::LIVE, way::NEWEST, way::ROW_GUARD, way::STATEMENT_TRIGGER];
 const MODES: [Way; 3] = [way::CURRENT, way::LIVE, way::NEWEST];
 /// The most that a guard may add, in instructions.
 const BUDGET: f64 = 15_000.0;

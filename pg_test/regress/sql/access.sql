@@ -35,7 +35,7 @@ SELECT lease_disallow('regress_lease_plain', '*');
 SELECT lease_fence_raise('l', 1);
 SELECT lease_guard('own', 'l');
 SELECT lease_unguard('own');
-SELECT lease.cover('own'::regclass);
+SELECT lease.cover('own'::regclass, NULL);
 SELECT lease.cover_changed_tables();
 TABLE lease.lease;
 TABLE lease.fence;

@@ -147,10 +147,10 @@ SELECT token AS fresh, 'a=' || token AS unsigned FROM lease_takeover('a', 'worke
 SELECT 'a=' || :fresh || '.' || lease_token_sign('a', :fresh) AS signed \gset
 SELECT lease_fence_raise('a', :fresh);
 CREATE ROLE regress_lease_raiser;
+GRANT EXECUTE ON FUNCTION lease_fence_raise TO regress_lease_raiser;
 SET ROLE regress_lease_raiser;
 SELECT lease_fence_raise('a', :fresh);
 RESET ROLE;
-SELECT lease_fence_raise('a', :fresh);
 SET pg_lease.token TO :'unsigned';
 UPDATE entry SET mw = 14 WHERE lease = 'a';
 SET pg_lease.token TO :'signed';
@@ -163,6 +163,7 @@ ROLLBACK;
 SELECT lease_key_distrust(:'key');
 UPDATE entry SET mw = 14 WHERE lease = 'a';
 RESET pg_lease.token;
+REVOKE ALL ON FUNCTION lease_fence_raise FROM regress_lease_raiser;
 DROP ROLE regress_lease_raiser;
 DELETE FROM lease.key;
 -- always => false

@@ -29,7 +29,7 @@ INSERT INTO ledger VALUES (5);
 -- one that is too long to read
 \c -
 \set VERBOSITY sqlstate
-SELECT length(set_config('pg_lease.token', repeat('x', 100000), false));
+SELECT length(set_config('pg_lease.token', repeat('x', 1000001), false));
 INSERT INTO ledger VALUES (6);
 \set VERBOSITY default
 INSERT INTO ledger VALUES (6);

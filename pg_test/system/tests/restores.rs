@@ -81,7 +81,7 @@ fn a_row_guard_comes_along() -> Result<()> {
     let mut copy = server.connect("rows_copy")?;
     let all = "SELECT string_agg(g::text, ' ' ORDER BY relation::text COLLATE \"C\")
                FROM lease.guards AS g";
-    let mut shown = |client: &mut Client| client.query_one(all, &[]).map(|row| row.get(0));
+    let shown = |client: &mut Client| client.query_one(all, &[]).map(|row| row.get(0));
     let (there, here): (String, String) = (shown(&mut original)?, shown(&mut copy)?);
     assert_eq!(here, there);
     assert_eq!(here.matches("always").count(), 3, "{here}");

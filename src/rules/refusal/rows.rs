@@ -37,7 +37,9 @@ pub fn lease_or_column() -> Refusal {
 
 pub fn bad_prefix(prefix: &str) -> Refusal {
     Refusal::new(Code::InvalidValue, format!("invalid prefix \"{}\"", shown(prefix)))
-        .detail("A prefix begins lease names: up to 199 characters from A-Z, a-z, 0-9 and . _ : @ / -.")
+        .detail(
+            "A prefix begins lease names: up to 199 characters from A-Z, a-z, 0-9 and . _ : @ / -.",
+        )
         .hint("Choose for instance 'chain:'.")
 }
 
