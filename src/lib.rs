@@ -37,13 +37,13 @@ pgrx::extension_sql_file!("../sql/access.sql", name = "access", requires = ["lea
 pgrx::extension_sql_file!("../sql/history.sql", name = "history", requires = ["access"]);
 pgrx::extension_sql_file!("../sql/counters.sql", name = "counters", requires = ["history"]);
 pgrx::extension_sql_file!("../sql/timeline.sql", name = "timeline", requires = ["counters"]);
-pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["access"]);
+pgrx::extension_sql_file!("../sql/fence.sql", name = "fence", requires = ["timeline"]);
 pgrx::extension_sql_file!("../sql/keys.sql", name = "keys", requires = ["fence"]);
 pgrx::extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["keys"]);
 pgrx::extension_sql_file!("../sql/row_guards.sql", name = "row_guards", requires = ["guards"]);
 pgrx::extension_sql_file!("../sql/evict.sql", name = "evict", requires = ["guards"]);
 pgrx::extension_sql_file!("../sql/fleet.sql", name = "fleet", requires = ["leases"]);
-pgrx::extension_sql_file!("../sql/arguments.sql", name = "arguments", requires = ["guards"]);
+pgrx::extension_sql_file!("../sql/arguments.sql", name = "arguments", requires = ["row_guards"]);
 pgrx::extension_sql_file!("../sql/once.sql", name = "once", requires = ["arguments"]);
 pgrx::extension_sql_file!("../sql/work.sql", name = "work", requires = ["once", "fleet"]);
 pgrx::extension_sql_file!("../sql/drain.sql", name = "drain", requires = ["work"]);
