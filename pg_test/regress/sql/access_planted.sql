@@ -6,7 +6,7 @@ CREATE SCHEMA lease;
 CREATE EXTENSION pg_lease;
 DROP SCHEMA lease;
 CREATE FUNCTION lease_acquire(name text, owner text, ttl interval DEFAULT '1 s',
-    keep_token text DEFAULT 'x', stall_after interval DEFAULT NULL,
+    keep_token text DEFAULT 'x', wait interval DEFAULT NULL, stall_after interval DEFAULT NULL,
     quiet_period interval DEFAULT NULL)
 RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE EXTENSION pg_lease;
