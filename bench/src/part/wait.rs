@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 const NAME: &str = "job/wait";
 const POLL: Duration = Duration::from_millis(100);
-const TTL: Duration = Duration::from_millis(200);
+/// Longer than the time between two looks of the head, which nobody tells of a shorter ttl.
+const TTL: Duration = Duration::from_millis(1_500);
 
 /// How a candidate gets it.
 #[derive(Clone, Copy, PartialEq)]
@@ -32,6 +33,15 @@ enum After {
 }
 
 impl After {
+    /// An expiry takes its time.
+    fn rounds(self, way: Way) -> usize {
+        match (self, way) {
+            (Self::Release, Way::Wait) => 200,
+            (Self::Release, Way::Poll) => 50,
+            (Self::Expiry, _) => 25,
+        }
+    }
+
     fn title(self) -> &'static str {
         match self {
             Self::Release => "release",
@@ -49,7 +59,7 @@ pub fn run(scale: Scale) -> Result<Section> {
         for count in [1, 16] {
             let count = scale.pick(count, count.min(2));
             for way in [Way::Wait, Way::Poll] {
-                let rounds = scale.pick(if way == Way::Wait { 200 } else { 50 }, 2);
+                let rounds = scale.pick(after.rounds(way), 2);
                 let mut times = Crowd::start(&bed, way, count)?.times(after, rounds)?;
                 let estimate = Estimate::of(&times);
                 times.sort_by(f64::total_cmp);
