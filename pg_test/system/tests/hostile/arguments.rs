@@ -188,8 +188,7 @@ fn random_value(
         (_, Some(element)) => array(random, element)?,
         (_, None) => scalar(random, sql_type)?.to_owned(),
     };
-    let value = if sql_type == "oid" { format!("({value})::regclass") } else { value };
-    Ok(format!("({value})::{sql_type}").replace("TOKEN", &token.to_string()))
+    Ok(format!("({})::{sql_type}", by_name(sql_type, value)).replace("TOKEN", &token.to_string()))
 }
 
 fn scalar(random: &mut Random, sql_type: &str) -> Result<&'static str> {
@@ -209,9 +208,14 @@ fn scalar(random: &mut Random, sql_type: &str) -> Result<&'static str> {
     })
 }
 
+/// An OID is that of a relation, which is given by its name.
+fn by_name(sql_type: &str, value: String) -> String {
+    if sql_type == "oid" { format!("({value})::regclass") } else { value }
+}
+
 fn array(random: &mut Random, element: &str) -> Result<String> {
     let one = |random: &mut Random| -> Result<String> {
-        Ok(format!("({})::{element}", scalar(random, element)?))
+        Ok(format!("({})::{element}", by_name(element, scalar(random, element)?.to_owned())))
     };
     let items = |random: &mut Random, count: usize| -> Result<String> {
         Ok((0..count).map(|_| one(random)).collect::<Result<Vec<_>>>()?.join(", "))

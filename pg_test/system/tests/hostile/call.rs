@@ -107,6 +107,7 @@ pub fn harmless(function: &Function, argument: &Argument, token: i64) -> Result<
         "text[]" => "'{x}'",
         "bigint" | "integer" | "numeric" => "1",
         "bigint[]" | "integer[]" => "'{1}'",
+        "oid[]" => "ARRAY['plain'::regclass::oid]",
         "boolean" => "true",
         "interval" => "'1 min'",
         "timestamp with time zone" => "'2026-11-29 12:00:00+00'",
