@@ -103,14 +103,20 @@ CREATE FUNCTION lease.doctor_guards() RETURNS SETOF lease.finding
            format('table %s', k.relation::regclass),
            format(CASE k.enabled
                WHEN 'origin' THEN 'Its guard %s does not fire under session_replication_role = replica.'
-               WHEN 'partial' THEN 'Its guard %s was made by hand, and does not fire for all writes.'
+               WHEN 'partial' THEN 'Its guard %s does not fire for all writes: it was made by hand, or part of it is gone.'
                WHEN 'replica' THEN 'Its guard %s fires only under session_replication_role = replica.'
                ELSE 'Its guard %s is disabled: anybody with rights on the table writes it.' END,
                k.guard),
            CASE WHEN k.enabled = 'partial'
-                THEN format('Drop trigger %I, and call lease_guard.', k.trigger)
-                ELSE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', k.relation::regclass, k.trigger)
-                END
+                THEN format('Call lease_unguard(%L) and lease_guard, in one transaction.',
+                            k.relation::regclass)
+                ELSE format('ALTER TABLE %s %s', k.relation::regclass, (
+                    -- a row guard has several triggers, whose names begin alike
+                    SELECT string_agg(format('ENABLE ALWAYS TRIGGER %I', t.tgname), ', '
+                                      ORDER BY t.tgname)
+                    FROM pg_trigger AS t
+                    WHERE t.tgrelid = k.relation AND t.tgenabled <> 'A' AND NOT t.tgisinternal
+                      AND starts_with(t.tgname, k.trigger))) END
     FROM lease.guards_known AS k
     LEFT JOIN lease.guarded AS g
         ON g.home = lease.home() AND g.relation = k.relation AND g.trigger = k.trigger

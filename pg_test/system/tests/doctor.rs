@@ -123,6 +123,33 @@ fn guards_that_do_not_fire() -> Result<()> {
     Ok(())
 }
 
+/// A row guard has several triggers: the advice must put all of them right.
+#[test]
+fn row_guards_that_do_not_fire() -> Result<()> {
+    let (_, mut client) = SERVER.database("rows")?;
+    client.batch_execute(
+        "CREATE TABLE part (chain text) PARTITION BY LIST (chain);
+         CREATE TABLE part_a PARTITION OF part FOR VALUES IN ('a');
+         SELECT lease_guard('part', lease_column => 'chain', prefix => 'chain:')",
+    )?;
+    assert!(found(&mut client)?.is_empty());
+    client.batch_execute("ALTER TABLE part_a DISABLE TRIGGER ALL")?;
+    assert_eq!(found(&mut client)?, ["critical guard_off: table public.part_a"]);
+    let mend = advice(&mut client)?;
+    client.batch_execute(&mend)?;
+    assert!(found(&mut client)?.is_empty(), "{mend}");
+    wrong(
+        &mut client,
+        "DROP TRIGGER pg_lease_rows_new ON part_a",
+        &[
+            "critical guard_missing: table public.part_a",
+            "warning guard_partial: table public.part_a",
+        ],
+        "SELECT lease_unguard('part');
+         SELECT lease_guard('part', lease_column => 'chain', prefix => 'chain:')",
+    )
+}
+
 #[test]
 fn trees_with_a_hole() -> Result<()> {
     let (_, mut client) = SERVER.database("trees")?;
