@@ -33,7 +33,7 @@ impl Waiter {
 
     /// The same, and returns when it is in the queue.
     pub fn queue(client: Client, name: &str, owner: &str, watcher: &mut Client) -> Result<Self> {
-        let waiter = Self::start(client, name, owner, "1 hour")?;
+        let waiter = Self::start(client, name, owner, "2 min")?;
         until_queued(watcher, waiter.backend)?;
         Ok(waiter)
     }

@@ -169,7 +169,7 @@ fn a_drop_and_a_grant_that_is_undone_let_the_head_in() -> Result<()> {
         ("BEGIN; SELECT lease_acquire('job', 'x')", "ROLLBACK"),
     ] {
         bed.holder.batch_execute(open)?;
-        let waiter = Waiter::start(bed.connect()?, "job", "b", "1 hour")?;
+        let waiter = Waiter::start(bed.connect()?, "job", "b", "1 min")?;
         until_waiting(&mut bed.watcher, waiter.backend, "transactionid")?;
         let before = times_slept(waiter.backend)?;
         sleep(Duration::from_millis(2_000));
@@ -281,7 +281,7 @@ fn leaves(database: &str, way: &str, leaver: usize) -> Result<()> {
         if at == leaver && way == "statement_timeout" {
             client.batch_execute("SET statement_timeout = '1500 ms'")?;
         }
-        let wait = if at == leaver && way == "wait" { "1500 ms" } else { "1 hour" };
+        let wait = if at == leaver && way == "wait" { "1500 ms" } else { "1 min" };
         let waiter = Waiter::start(client, "job", &format!("w{at}"), wait)?;
         until_queued(&mut bed.watcher, waiter.backend)?;
         waiters.push(waiter);
