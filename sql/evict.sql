@@ -138,8 +138,8 @@ DECLARE
     pause double precision := 0.005;
     found lease.fenced[];
     one lease.fenced;
-    forbidden integer[] := '{}';
-    sent integer[] := '{}';
+    forbidden integer[] := ARRAY[]::integer[];
+    sent integer[] := ARRAY[]::integer[];
 BEGIN
     found := ARRAY(
         SELECT f FROM lease.fenced AS f

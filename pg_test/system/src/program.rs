@@ -156,10 +156,11 @@ pub fn times_slept(pid: i32) -> Result<u64> {
     count.parse().with_context(|| format!("\"{count}\" is no number"))
 }
 
-/// The resident memory of a process, in kB.
-pub fn resident_kb(pid: i32) -> Result<i64> {
+/// The memory that a process has for itself, in kB: without what it has touched of shared buffers and
+/// of the WAL's, which is more the more others write.
+pub fn own_kb(pid: i32) -> Result<i64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).context("no RssAnon")?;
     let kb = line.split_whitespace().nth(1).context("no number")?.parse()?;
     ensure!(kb > 0, "process {pid} has no memory");
     Ok(kb)

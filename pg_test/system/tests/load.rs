@@ -14,7 +14,7 @@ use system_tests::history::{all_above, all_differ};
 use system_tests::lease::{
     acquire, grant, guarded_table, present, release, renew, state, takeover, write,
 };
-use system_tests::program::resident_kb;
+use system_tests::program::own_kb;
 use system_tests::refusal::{refused, sqlstate};
 use system_tests::shared::{Shared, alone};
 use system_tests::watch;
@@ -83,13 +83,13 @@ fn thousands_of_refusals_leave_nothing_behind() -> Result<()> {
     let backend = watch::backend(&mut session)?;
     let mut token = refuse_commits(&mut session, &mut client, first, WARM_UP)?;
     refuse_writes(&mut session, first, WARM_UP)?;
-    let (context_bytes, rss) = (context_bytes(&mut session)?, resident_kb(backend)?);
+    let (context_bytes, own) = (context_bytes(&mut session)?, own_kb(backend)?);
 
     token = refuse_commits(&mut session, &mut client, token, REFUSED_COMMITS)?;
     refuse_writes(&mut session, first, REFUSED_WRITES)?;
     let grown = self::context_bytes(&mut session)? - context_bytes;
     assert!(grown <= 16 * 1024, "memory contexts grew by {grown} bytes");
-    let grown = resident_kb(backend)? - rss;
+    let grown = own_kb(backend)? - own;
     assert!(grown <= 1024, "the process grew by {grown} kB");
     let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = $1";
     assert_eq!(client.query_one(locks, &[&backend])?.get::<_, i64>(0), 0);

@@ -94,6 +94,8 @@ fn a_row_guard_comes_along() -> Result<()> {
     let mut empty = server.connect("rows_empty")?;
     ensure!(restore(server, server.client("pg_dump", "rows").arg("-a"), "rows_empty").is_err());
     assert_eq!(empty.query_one("SELECT count(*) FROM block", &[])?.get::<_, i64>(0), 0);
+    // of what failed, the extension's own rows are there
+    empty.batch_execute("TRUNCATE lease.guarded")?;
     let data = ["-a", "--disable-triggers"];
     restore(server, server.client("pg_dump", "rows").args(data), "rows_empty")?;
     assert_eq!(empty.query_one("SELECT count(*) FROM block", &[])?.get::<_, i64>(0), 2);
