@@ -31,7 +31,7 @@ SELECT pg_catalog.jsonb_build_object(
     'offset_s', pg_catalog.date_part('timezone', n.now)::pg_catalog.int8,
     'since', CASE WHEN pg_catalog.isfinite(timeline_data.since)
                       AND (SELECT pg_catalog.count(*) FROM kept) OPERATOR(pg_catalog.<) 1000
-                  THEN lease.unix_us(timeline_data.since) END,
+                  THEN lease.unix_us(LEAST(timeline_data.since, n.now)) END,
     'token', s.token,
     'expires_at', lease.unix_us(s.expires_at),
     'changes', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
