@@ -3,10 +3,11 @@
 CREATE FUNCTION lease.unix_us(at timestamptz) RETURNS bigint
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     AS $$
-SELECT (pg_catalog.date_part('epoch', unix_us.at) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8
+SELECT GREATEST(-9e18, LEAST(9e18,
+    pg_catalog.date_part('epoch', unix_us.at) OPERATOR(pg_catalog.*) 1000000))::pg_catalog.int8
 $$;
 COMMENT ON FUNCTION lease.unix_us(timestamptz) IS
-    'Microseconds since 1970-01-01 UTC, for lease_timeline.';
+    'Microseconds since 1970-01-01 UTC, for lease_timeline; of times that are too far away for that, many.';
 
 CREATE FUNCTION lease.timeline_data(name text, since timestamptz) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

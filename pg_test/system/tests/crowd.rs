@@ -68,10 +68,16 @@ fn crowd(count: usize, handovers: usize) -> Result<()> {
         woken.iter().sum::<u64>(),
         woken[0]
     );
-    assert_eq!(woken[1..].iter().sum::<u64>(), 0, "wake-ups of those who get nothing: {woken:?}");
+    // the server wakes a session that is far behind with its news, now and then one; a herd would wake
+    // each of them every time
+    let most = woken[1..].iter().max().context("nobody is left")?;
+    ensure!(*most <= 2, "one of those who get nothing woke up {most} times");
+    let all: u64 = woken[1..].iter().sum();
+    ensure!(all < 3 * handovers as u64, "those who get nothing woke up {all} times");
     ensure!(woken[0] < 20, "the head woke up {} times", woken[0]);
-    // one for each release, one for each grant
-    assert_eq!(locked, 2 * handovers as i64);
+    // one for each release, one for each grant; an attempt that comes to nothing is rare
+    let (least, most) = (2 * handovers as i64, 2 * handovers as i64 + 3);
+    ensure!((least..=most).contains(&locked), "{locked} row locks");
     let grants = "SELECT acquisitions FROM lease.status";
     assert_eq!(watcher.query_one(grants, &[])?.get::<_, i64>(0), 1 + handovers as i64);
     Ok(())
