@@ -101,7 +101,7 @@ const fn rows(
     leases: u64,
     bound: Option<f64>,
 ) -> Load {
-    Load { leases, bound, ..load(title, prefix, statement, &BY_LEASE, 0.0) }
+    Load { leases, bound, rounds: FEWER_ROUNDS, ..load(title, prefix, statement, &BY_LEASE, 0.0) }
 }
 
 const fn load(
