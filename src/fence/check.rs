@@ -25,22 +25,23 @@ pub fn fence_check(args: &Args) -> Result<()> {
         return Err(refusal::bad_token(token));
     }
     let shown = Shown { token, signature: signature::argument(args, 3)? };
-    signature::prove(&key, &shown)?;
-    if mode == Mode::Newest && !role::may_raise_fences(args) {
-        newest::refuse_unraised(&key, token)?;
-    }
-    check(&key, &shown, mode)?;
+    let may_raise = mode != Mode::Newest || role::may_raise_fences(args);
+    let told = |refusal| refused::at_statement(&key, Some(token), refusal);
+    check_presented(&key, &shown, mode, may_raise).map_err(told)?;
     transaction::declare(&key, shown);
     Ok(())
 }
 
-/// Refuses unless the token is good now; otherwise the commit depends on it.
-pub fn check(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
-    let told = |refusal| refused::at_statement(key, Some(shown.token), refusal);
-    check_quietly(key, shown, mode).map_err(told)
+fn check_presented(key: &Rc<Key>, shown: &Shown, mode: Mode, may_raise: bool) -> Result<()> {
+    signature::prove(key, shown)?;
+    if !may_raise {
+        newest::refuse_unraised(key, shown.token)?;
+    }
+    check(key, shown, mode)
 }
 
-fn check_quietly(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
+/// Refuses unless the token is good now; otherwise the commit depends on it.
+pub fn check(key: &Rc<Key>, shown: &Shown, mode: Mode) -> Result<()> {
     let token = shown.token;
     let rule = match mode {
         Mode::Current => Rule::Current,

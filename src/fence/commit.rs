@@ -108,6 +108,10 @@ fn lock_all(count: usize) -> Result<()> {
         xact::nap();
     }
     let first = (0..transaction::entries()).find_map(transaction::unsettled);
-    let (name, token) = first.map(|e| (e.key.name.clone(), e.token)).unwrap_or_default();
-    Err(refusal::change_under_way(&name, token, count))
+    let (name, token) = first.as_ref().map(|e| (e.key.name.clone(), e.token)).unwrap_or_default();
+    let refusal = refusal::change_under_way(&name, token, count);
+    Err(match first {
+        Some(entry) => refused::at_commit(&entry.key, token, refusal),
+        None => refusal,
+    })
 }

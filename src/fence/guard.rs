@@ -1,5 +1,6 @@
 //! The trigger of a guarded table.
 
+use super::presented::Shown;
 use super::{check, presented, signature, transaction};
 use crate::ops::refused;
 use crate::pg::call::Args;
@@ -54,18 +55,22 @@ pub fn guard_writes(args: &Args) -> Result<()> {
         Some(key) => key,
         None => lease_key(call.lease)?,
     };
-    let Some(shown) = presented::shown(&key)? else {
-        let refusal = refusal::nothing_presented(&key.name, Some(&call.table()));
-        return Err(refused::at_statement(&key, None, refusal));
-    };
-    if call.signed && !signature::prove(&key, &shown)? {
-        let refusal = refusal::not_signed(&key.name, shown.token, Some(&call.table()));
-        return Err(refused::at_statement(&key, Some(shown.token), refusal));
-    }
-    check::check(&key, &shown, mode)?;
+    let shown = presented::shown(&key)?;
+    let told = |refusal| refused::at_statement(&key, shown.map(|shown| shown.token), refusal);
+    judge(&call, &key, shown.as_ref(), mode).map_err(told)?;
     let circumstances = circumstances();
     PASSED.with(|passed| *passed = Some(Passed { key, mode, circumstances }));
     Ok(())
+}
+
+fn judge(call: &GuardCall, key: &Rc<Key>, shown: Option<&Shown>, mode: Mode) -> Result<()> {
+    let Some(shown) = shown else {
+        return Err(refusal::nothing_presented(&key.name, Some(&call.table())));
+    };
+    if call.signed && !signature::prove(key, shown)? {
+        return Err(refusal::not_signed(&key.name, shown.token, Some(&call.table())));
+    }
+    check::check(key, shown, mode)
 }
 
 fn lease_key(argument: &[u8]) -> Result<Rc<Key>> {

@@ -2,6 +2,7 @@
 //! triggers, so that nothing is queued for a row that passes.
 
 use super::guard::{Circumstances, circumstances};
+use super::presented::Shown;
 use super::{check, newest, presented, signature};
 use crate::ops::refused;
 use crate::pg::call::Args;
@@ -49,7 +50,10 @@ pub fn guard_row(args: &Args) -> Result<bool> {
         .ok_or_else(|| refusal::attached_wrongly("The mode in its condition is none"))?;
     let rule = Rule { mode, signed: args.boolean(3, "signed")? };
     if !passed(name, rule) {
-        judge(&lease_key(name)?, rule)?;
+        let key = lease_key(name)?;
+        let shown = presented::shown(&key)?;
+        let told = |refusal| refused::at_statement(&key, shown.map(|shown| shown.token), refusal);
+        judge(&key, shown.as_ref(), rule).map_err(told)?;
         remember(name, rule);
     }
     Ok(true)
@@ -119,20 +123,18 @@ pub fn forget() {
     PASSED.with(|passed| *passed = None);
 }
 
-fn judge(key: &Rc<Key>, rule: Rule) -> Result<()> {
-    let Some(shown) = presented::shown(key)? else {
-        let refusal = refusal::rows::nothing_presented_for(&key.name);
-        return Err(refused::at_statement(key, None, refusal));
+fn judge(key: &Rc<Key>, shown: Option<&Shown>, rule: Rule) -> Result<()> {
+    let Some(shown) = shown else {
+        return Err(refusal::rows::nothing_presented_for(&key.name));
     };
-    if rule.signed && !signature::prove(key, &shown)? {
-        let refusal = refusal::rows::unsigned(&key.name, shown.token);
-        return Err(refused::at_statement(key, Some(shown.token), refusal));
+    if rule.signed && !signature::prove(key, shown)? {
+        return Err(refusal::rows::unsigned(&key.name, shown.token));
     }
     if rule.mode == Mode::Newest {
         // anybody can call this by hand, so it raises nothing
         newest::refuse_unraised_row(key, shown.token)?;
     }
-    check::check(key, &shown, rule.mode)
+    check::check(key, shown, rule.mode)
 }
 
 /// lease.guard_rows: the triggers of a row guard. The rows are judged in their conditions, which let
