@@ -11,6 +11,7 @@ use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow, Locked};
 use crate::pg::{clock, identity};
 use crate::rules::access::Right;
+use crate::rules::change::Manner;
 use crate::rules::lease::{self, Acquire, KeepToken, Terms};
 use crate::rules::refusal::{Code, Result};
 use crate::rules::time::{self, Micros};
@@ -120,7 +121,12 @@ fn acquire_new(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
     if rows::lease(key).is_some() {
         return Ok(None);
     }
-    grant::grant(key, None, wish.owner, wish.terms, wish.wait_ms).map(Some)
+    grant_to(key, None, wish).map(Some)
+}
+
+/// Grants it as it is asked for.
+pub fn grant_to(key: &Rc<Key>, row: Option<LeaseRow>, wish: &Wish) -> Result<Answer> {
+    grant::grant(key, row, wish.owner, wish.terms, Manner::Asked, wish.wait_ms)
 }
 
 /// Everything is decided again on the locked row, with the time read after that.
@@ -136,7 +142,7 @@ fn acquire_existing(key: &Rc<Key>, wish: &Wish) -> Result<Option<Answer>> {
     };
     let now = clock::now();
     let answer = match wish.decide(Some(&row), now) {
-        Acquire::Grant => grant::grant(key, Some(row), wish.owner, wish.terms, wish.wait_ms)?,
+        Acquire::Grant => grant_to(key, Some(row), wish)?,
         Acquire::Held => has_it_not(key, Status::Held, Some(&row), now),
         Acquire::Stalled => has_it_not(key, Status::Stalled, Some(&row), now),
         Acquire::Quiet => is_quiet(key, &row, now),

@@ -9,6 +9,7 @@ use crate::pg::key::Key;
 use crate::pg::locks::{self, Class, Tag};
 use crate::pg::rows::{self, LeaseRow};
 use crate::pg::{catalog, clock, identity, role};
+use crate::rules::change::Manner;
 use crate::rules::lease::Terms;
 use crate::rules::progress::Progress;
 use crate::rules::refusal::{self, Result};
@@ -23,30 +24,8 @@ pub fn grant(
     row: Option<LeaseRow>,
     owner: &str,
     terms: Terms,
+    manner: Manner,
     wait_ms: i32,
-) -> Result<Answer> {
-    grant_as(key, row, owner, terms, wait_ms, None)
-}
-
-/// The same for an operator, whoever holds it.
-pub fn grant_forced(
-    key: &Rc<Key>,
-    row: Option<LeaseRow>,
-    owner: &str,
-    terms: Terms,
-    wait_ms: i32,
-    reason: Option<&str>,
-) -> Result<Answer> {
-    grant_as(key, row, owner, terms, wait_ms, Some(reason))
-}
-
-fn grant_as(
-    key: &Rc<Key>,
-    row: Option<LeaseRow>,
-    owner: &str,
-    terms: Terms,
-    wait_ms: i32,
-    forced: Option<Option<&str>>,
 ) -> Result<Answer> {
     let before = row.clone();
     match &row {
@@ -70,7 +49,7 @@ fn grant_as(
         None => rows::insert_lease(key, &row),
         Some(_) => rows::update_lease(key, &row),
     }
-    history::granted(key, before.as_ref(), &row, forced);
+    history::granted(key, before.as_ref(), &row, manner);
     transaction::granted(key, row.token);
     Ok(has_it(key, Status::Granted, &row, now))
 }

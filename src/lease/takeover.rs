@@ -7,6 +7,7 @@ use crate::pg::locks::{self, Class, Tag};
 use crate::pg::report;
 use crate::pg::rows::{self, Locked};
 use crate::rules::access::Right;
+use crate::rules::change::Manner;
 use crate::rules::lease::Terms;
 use crate::rules::refusal::Result;
 
@@ -15,6 +16,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
     let owner = owner_argument(args, 1)?;
     let terms = Terms::only(args.ttl_ms(2)?);
     let reason = args.optional_text(3);
+    let manner = Manner::Forced(reason);
     check_writable("lease_takeover")?;
     access::check(&key, Right::Force)?;
     let wait = wait_ms();
@@ -22,7 +24,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
         if rows::lease(&key).is_none() {
             grant::lock_or_busy(&key, Tag::of_name(Class::Name, key.hash), locks::CHANGE, wait)?;
             if rows::lease(&key).is_none() {
-                return grant::grant_forced(&key, None, owner, terms, wait, reason);
+                return grant::grant(&key, None, owner, terms, manner, wait);
             }
         }
         match rows::lock_lease(&key, wait, |_| true) {
@@ -30,7 +32,7 @@ pub fn takeover(args: &Args) -> Result<Answer> {
             Locked::Busy(xid) => return Err(row_busy(&key, xid, wait)),
             Locked::Row(row) => {
                 log(&key.name, row.owner.as_deref(), owner, reason);
-                return grant::grant_forced(&key, Some(row), owner, terms, wait, reason);
+                return grant::grant(&key, Some(row), owner, terms, manner, wait);
             }
         }
     }

@@ -6,8 +6,7 @@
 //! lease wakes it. Whether it sleeps or queues, a waiter has no lock that anybody else asks for.
 
 use super::access;
-use super::acquire::{Wish, acquire_one};
-use super::grant;
+use super::acquire::{Wish, acquire_one, grant_to};
 use crate::fence::transaction;
 use crate::ops::counters::{self, Event};
 use crate::pg::answer::Answer;
@@ -214,7 +213,7 @@ impl Waiter<'_> {
 fn take(key: &Rc<Key>, wish: &Wish, seen: &LeaseRow) -> Result<Answer> {
     let as_seen = |row: &LeaseRow| row.token == seen.token && row.expires_at == seen.expires_at;
     match rows::lock_lease(key, wish.wait_ms, as_seen) {
-        Locked::Row(row) => grant::grant(key, Some(row), wish.owner, wish.terms, wish.wait_ms),
+        Locked::Row(row) => grant_to(key, Some(row), wish),
         _ => acquire_one(key, wish),
     }
 }

@@ -5,25 +5,18 @@ use super::counters::{Event, count};
 use crate::pg::key::Key;
 use crate::pg::rows::LeaseRow;
 use crate::pg::{changes, clock, identity, notify, role, settings};
-use crate::rules::change::{self, Change, Tenure, Why};
+use crate::rules::change::{self, Change, Manner, Tenure, Why};
 use crate::rules::time::Micros;
 
-/// A grant, from the row as it was, if there was one, to the row as it is. `forced`: by an operator,
-/// with the reason that was given.
-pub fn granted(
-    key: &Key,
-    before: Option<&LeaseRow>,
-    after: &LeaseRow,
-    forced: Option<Option<&str>>,
-) {
+/// A grant, from the row as it was, if there was one, to the row as it is.
+pub fn granted(key: &Key, before: Option<&LeaseRow>, after: &LeaseRow, manner: Manner) {
     let lease = before.map(|row| row.as_lease(identity::home()));
     let owner = after.owner.as_deref().unwrap_or_default();
-    let why = match forced {
-        Some(_) => Why::Forced,
-        None => change::why_granted(lease.as_ref(), owner),
+    let (why, reason) = match manner {
+        Manner::Asked => (change::why_granted(lease.as_ref(), owner), None),
+        Manner::Forced(reason) => (Why::Forced, reason.map(change::cut_reason)),
     };
     let since = before.map_or(0, |row| row.since);
-    let reason = forced.flatten().map(change::cut_reason);
     record(
         key,
         &Change {

@@ -44,6 +44,15 @@ impl Why {
     }
 }
 
+/// How a grant came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner<'a> {
+    /// By the rules.
+    Asked,
+    /// By an operator, whoever held the lease, with the reason that was given.
+    Forced(Option<&'a str>),
+}
+
 /// One period of ownership: an owner, and its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tenure<'a> {
