@@ -65,18 +65,7 @@ pub fn max_clock_skew_us() -> i64 {
 
 /// Runs `f` with nothing below an ERROR sent to the client.
 pub fn with_quiet_client<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(i32);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            // SAFETY: one thread.
-            unsafe { pg_sys::client_min_messages = self.0 }
-        }
-    }
-    // SAFETY: one thread.
-    let _restore = Restore(unsafe { pg_sys::client_min_messages });
-    // SAFETY: one thread.
-    unsafe { pg_sys::client_min_messages = pgrx::PgLogLevel::ERROR as i32 };
-    f()
+    with(addr_of_mut!(pg_sys::client_min_messages), pgrx::PgLogLevel::ERROR as i32, f)
 }
 
 /// lock_timeout in milliseconds, 0 for none.
@@ -87,16 +76,22 @@ pub fn lock_timeout_ms() -> i32 {
 
 /// Runs `f` with another lock_timeout.
 pub fn with_lock_timeout<R>(ms: i32, f: impl FnOnce() -> R) -> R {
-    struct Restore(i32);
+    with(addr_of_mut!(pg_sys::LockTimeout), ms, f)
+}
+
+/// Runs `f` with another value in a variable of the server's, which is put back whatever happens.
+fn with<R>(variable: *mut i32, value: i32, f: impl FnOnce() -> R) -> R {
+    struct Restore(*mut i32, i32);
     impl Drop for Restore {
         fn drop(&mut self) {
-            // SAFETY: one thread.
-            unsafe { pg_sys::LockTimeout = self.0 }
+            // SAFETY: one thread; the variable is a static.
+            unsafe { *self.0 = self.1 }
         }
     }
-    let _restore = Restore(lock_timeout_ms());
-    // SAFETY: one thread.
-    unsafe { pg_sys::LockTimeout = ms };
+    // SAFETY: as above.
+    let _restore = Restore(variable, unsafe { *variable });
+    // SAFETY: as above.
+    unsafe { *variable = value };
     f()
 }
 
