@@ -156,19 +156,10 @@ fn lock(relation: pg_sys::Relation, tid: pg_sys::ItemPointerData) -> bool {
     unsafe {
         let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
         tuple.t_self = tid;
-        let mut buffer: pg_sys::Buffer = 0;
-        let mut failure: pg_sys::TM_FailureData = std::mem::zeroed();
         let result = pg_guard_ffi_boundary(|| {
-            let result = raw::heap_lock_tuple(
-                relation,
-                &mut tuple,
-                raw::GetCurrentCommandId(false),
-                pg_sys::LockTupleMode::LockTupleExclusive,
-                pg_sys::LockWaitPolicy::LockWaitSkip,
-                false,
-                &mut buffer,
-                &mut failure,
-            );
+            let mode = pg_sys::LockTupleMode::LockTupleExclusive;
+            let skip = pg_sys::LockWaitPolicy::LockWaitSkip;
+            let (result, buffer) = raw::lock(relation, &mut tuple, mode, skip);
             raw::ReleaseBuffer(buffer);
             result
         });

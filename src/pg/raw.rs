@@ -42,7 +42,7 @@ unsafe extern "C-unwind" {
         first_call: bool,
     ) -> bool;
     pub fn heap_page_prune_opt(relation: pg_sys::Relation, buffer: pg_sys::Buffer);
-    pub fn heap_lock_tuple(
+    fn heap_lock_tuple(
         relation: pg_sys::Relation,
         tuple: pg_sys::HeapTuple,
         command: u32,
@@ -92,6 +92,28 @@ pub fn process_of(transaction: pg_sys::VirtualTransactionId) -> *mut pg_sys::PGP
     // SAFETY: the same.
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     return unsafe { pg_sys::ProcNumberGetProc(transaction.procNumber) };
+}
+
+/// heap_lock_tuple of the version in `tuple`, and no other. The buffer is pinned, and the caller's to
+/// let go.
+///
+/// # Safety
+/// As heap_lock_tuple; to be called inside a guard.
+pub unsafe fn lock(
+    relation: pg_sys::Relation,
+    tuple: pg_sys::HeapTuple,
+    mode: pg_sys::LockTupleMode::Type,
+    wait: pg_sys::LockWaitPolicy::Type,
+) -> (pg_sys::TM_Result::Type, pg_sys::Buffer) {
+    // SAFETY: the caller's; the out-parameters are ours.
+    unsafe {
+        let mut buffer: pg_sys::Buffer = 0;
+        let mut failure: pg_sys::TM_FailureData = std::mem::zeroed();
+        let command = GetCurrentCommandId(false);
+        let result =
+            heap_lock_tuple(relation, tuple, command, mode, wait, false, &mut buffer, &mut failure);
+        (result, buffer)
+    }
 }
 
 /// heap_update without a crosscheck snapshot. Unless it is to wait, somebody's lock on the row, also

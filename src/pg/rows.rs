@@ -275,20 +275,9 @@ impl Open {
         unsafe {
             let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
             tuple.t_self = tid;
-            let mut buffer: pg_sys::Buffer = 0;
-            let mut failure: pg_sys::TM_FailureData = std::mem::zeroed();
-            let result = pg_guard_ffi_boundary(|| {
-                raw::heap_lock_tuple(
-                    self.relation,
-                    &mut tuple,
-                    raw::GetCurrentCommandId(false),
-                    pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
-                    wait,
-                    false,
-                    &mut buffer,
-                    &mut failure,
-                )
-            });
+            let mode = pg_sys::LockTupleMode::LockTupleNoKeyExclusive;
+            let (result, buffer) =
+                pg_guard_ffi_boundary(|| raw::lock(self.relation, &mut tuple, mode, wait));
             let lock = match result {
                 pg_sys::TM_Result::TM_Ok => Lock::Row(read(&Tuple(&tuple))),
                 pg_sys::TM_Result::TM_WouldBlock => {
