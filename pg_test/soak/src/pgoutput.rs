@@ -144,7 +144,7 @@ impl<'a> Bytes<'a> {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
 
     /// A table `lease.lease` with two columns.
