@@ -4,12 +4,13 @@
 use super::call::{interval_datum, text_datum};
 use super::catalog::objects;
 use super::raw;
+use super::table::{begin_scan, block_of};
 use crate::rules::change::Change;
 use crate::rules::time::Micros;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
-use std::ptr::{addr_of_mut, null_mut};
+use std::ptr::null_mut;
 
 const COLUMNS: usize = 11;
 
@@ -100,7 +101,7 @@ fn oldest(relation: pg_sys::Relation, before: Micros) -> Vec<pg_sys::ItemPointer
             pg_sys::Oid::from(pg_sys::F_TIMESTAMPTZ_LT),
             before.into(),
         );
-        let scan = super::table::begin_scan(relation, index);
+        let scan = begin_scan(relation, index);
         pg_sys::index_rescan(scan, &mut condition, 1, null_mut(), 0);
         for _ in 0..MOST_VISITED {
             let tid = pg_sys::index_getnext_tid(scan, pg_sys::ScanDirection::ForwardScanDirection);
@@ -121,30 +122,18 @@ fn oldest(relation: pg_sys::Relation, before: Micros) -> Vec<pg_sys::ItemPointer
 
 /// Whether there is a row at `tid`, and if not, whether it is gone for everybody.
 fn look(relation: pg_sys::Relation, mut tid: pg_sys::ItemPointerData) -> (bool, bool) {
-    let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
+    let page = (block_of(tid), 0);
     // SAFETY: the table is open and locked, and never shrinks while it is (vacuum_truncate is off), so
     // the block exists; the page is pinned and locked meanwhile. Inside the guard nothing needs
     // cleaning up by Rust.
     unsafe {
         let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
-        let mut all_dead = false;
-        let seen = pg_guard_ffi_boundary(|| {
-            let buffer = raw::pin(relation, block, 0);
-            raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            let snapshot = addr_of_mut!(pg_sys::SnapshotSelfData);
-            let seen = raw::heap_hot_search_buffer(
-                &mut tid,
-                relation,
-                buffer,
-                snapshot,
-                &mut tuple,
-                &mut all_dead,
-                true,
-            );
+        pg_guard_ffi_boundary(|| {
+            let (buffer, seen, all_dead) =
+                raw::newest_version(relation, page, &mut tid, &mut tuple);
             raw::UnlockReleaseBuffer(buffer);
-            seen
-        });
-        (seen, all_dead)
+            (seen, all_dead)
+        })
     }
 }
 

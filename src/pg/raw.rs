@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 
 unsafe extern "C-unwind" {
     pub fn GetCurrentSubTransactionId() -> u32;
-    pub fn GetCurrentCommandId(used: bool) -> u32;
+    fn GetCurrentCommandId(used: bool) -> u32;
     pub fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
     pub fn RecoveryInProgress() -> bool;
     pub fn GetOuterUserId() -> pg_sys::Oid;
@@ -92,6 +92,31 @@ pub fn process_of(transaction: pg_sys::VirtualTransactionId) -> *mut pg_sys::PGP
     // SAFETY: the same.
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     return unsafe { pg_sys::ProcNumberGetProc(transaction.procNumber) };
+}
+
+/// The newest version, committed or this transaction's own, of the chain that begins at `tid`: put into
+/// `tuple` if there is one. Else the last says whether all of them are dead to everybody. The page is
+/// pinned, `recent` being where it was last, and locked; both are the caller's to let go.
+///
+/// # Safety
+/// As heap_hot_search_buffer; to be called inside a guard.
+#[inline]
+pub unsafe fn newest_version(
+    relation: pg_sys::Relation,
+    (block, recent): (u32, pg_sys::Buffer),
+    tid: &mut pg_sys::ItemPointerData,
+    tuple: pg_sys::HeapTuple,
+) -> (pg_sys::Buffer, bool, bool) {
+    // SAFETY: the caller's; the snapshot is static.
+    unsafe {
+        let buffer = pin(relation, block, recent);
+        LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        let snapshot = std::ptr::addr_of_mut!(pg_sys::SnapshotSelfData);
+        let mut all_dead = false;
+        let seen =
+            heap_hot_search_buffer(tid, relation, buffer, snapshot, tuple, &mut all_dead, true);
+        (buffer, seen, all_dead)
+    }
 }
 
 /// heap_lock_tuple of the version in `tuple`, and no other. The buffer is pinned, and the caller's to

@@ -314,21 +314,9 @@ impl Open {
         // the guard nothing needs cleaning up by Rust.
         unsafe {
             let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
-            let mut all_dead = false;
-            let (buffer, seen) = pg_guard_ffi_boundary(|| {
-                let buffer = raw::pin(self.relation, place.block, place.buffer);
-                raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-                let snapshot = addr_of_mut!(pg_sys::SnapshotSelfData);
-                let seen = raw::heap_hot_search_buffer(
-                    &mut tid,
-                    self.relation,
-                    buffer,
-                    snapshot,
-                    &mut tuple,
-                    &mut all_dead,
-                    true,
-                );
-                (buffer, seen)
+            let page = (place.block, place.buffer);
+            let (buffer, seen, all_dead) = pg_guard_ffi_boundary(|| {
+                raw::newest_version(self.relation, page, &mut tid, &mut tuple)
             });
             let tuple = Tuple(&tuple);
             let ours = seen && tuple.name(self.fixed) == key.name.as_bytes();
@@ -348,8 +336,12 @@ fn tid_of(place: Place) -> pg_sys::ItemPointerData {
     pg_sys::ItemPointerData { ip_blkid, ip_posid: place.offset }
 }
 
+pub(super) fn block_of(tid: pg_sys::ItemPointerData) -> u32 {
+    u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo)
+}
+
 fn place_of(tid: pg_sys::ItemPointerData) -> Place {
-    let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
+    let block = block_of(tid);
     Place { block, offset: tid.ip_posid, buffer: 0, generation: generation() }
 }
 
