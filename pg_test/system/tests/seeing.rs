@@ -272,3 +272,32 @@ fn refused_writes_are_in_the_log() -> Result<()> {
     assert!(!notices.try_iter().any(|told| told.contains("refused at")));
     Ok(())
 }
+
+/// Breaks if a way to be refused did not tell: a row whose token is above the newest, and a commit under
+/// many leases that meets a change of ownership.
+#[test]
+fn rows_and_commits_under_many_leases_tell_too() -> Result<()> {
+    let (server, mut client) = SHARED.database("telling")?;
+    client.batch_execute(
+        "CREATE TABLE head (chain text, block int);
+         SELECT lease_guard('head', lease_column => 'chain', prefix => 'far:', mode => 'newest');
+         CREATE TABLE many AS SELECT FROM lease_acquire_many(
+             ARRAY(SELECT 'many:' || n FROM generate_series(1, 65) AS n), 'a', '1 hour')",
+    )?;
+    present(&mut client, "far:a", 9)?;
+    refused(client.batch_execute("INSERT INTO head VALUES ('a', 1)"), "55000")?;
+    grant(&mut client, "other", "b")?;
+    let mut taker = server.connect("telling")?;
+    taker.batch_execute("BEGIN; SELECT lease_takeover('other', 'c', '1 hour')")?;
+    client.batch_execute(
+        "BEGIN; INSERT INTO many DEFAULT VALUES;
+         SELECT lease_fence_check(name, token) FROM lease.status WHERE name LIKE 'many:%'",
+    )?;
+    refused(client.batch_execute("COMMIT"), "55000")?;
+    taker.batch_execute("ROLLBACK")?;
+    let log = server.log();
+    for told in ["at the statement: lease \"far:a\", token 9", "at the commit: lease \"many:"] {
+        assert_eq!(log.matches(&format!("refused {told}")).count(), 1, "{told}");
+    }
+    Ok(())
+}
